@@ -1,0 +1,28 @@
+# Two commands do everything: `make demo` (set up, build, run the main job) and `make test`.
+# Both install what is missing, build what is not built, and download nothing the second time.
+BUILD := build/default
+JOBS  ?= $(shell nproc)
+
+.PHONY: all setup configure build demo test bench clean
+all: build
+
+setup:
+	@scripts/setup
+
+configure: setup
+	@[ -f $(BUILD)/build.ninja ] || cmake --preset default
+
+build: configure
+	@cmake --build --preset default -j $(JOBS)
+
+demo: build
+	@$(BUILD)/bin/hitproof demo --out out/demo
+
+test: build
+	@cd $(BUILD) && ctest --output-on-failure --timeout 900
+
+bench: build
+	@scripts/bench $(BUILD)
+
+clean:
+	rm -rf build out
