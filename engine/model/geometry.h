@@ -15,11 +15,11 @@
 
 namespace hitproof::engine {
 
-inline constexpr int attention_regions = 12;  ///< 11 DSA layers and the MTP layer
-inline constexpr int state_groups = 3;
-inline constexpr int transfer_groups = 6;
-inline constexpr int engine_groups = 5;
-inline constexpr int cache_entries = 70;
+inline constexpr int num_regions = 12;  ///< 11 DSA layers and the MTP layer
+inline constexpr int num_state_groups = 3;
+inline constexpr int num_transfer_groups = 6;
+inline constexpr int num_engine_groups = 5;
+inline constexpr int num_cache_entries = 70;
 
 enum class EntryKind : uint8_t { mla = 0, indexer = 1, state = 2, tail = 3 };
 enum class RegionKind : uint8_t { mla = 0, indexer = 1 };
@@ -72,7 +72,7 @@ struct CacheGeometry {
   std::vector<CacheEntry> entries;
 
   /// Bytes that one block id takes over all regions.
-  uint64_t bytes_per_block() const { return attention_regions * (mla_page + index_page); }
+  uint64_t bytes_per_block() const { return num_regions * (mla_page + index_page); }
   /// A: bytes of one chunk's attention pages, over 24 entries.
   uint64_t attention_bytes() const { return bytes_per_block(); }
   /// Bytes of one checkpoint's state and tail pages, over 46 entries.
@@ -99,8 +99,8 @@ struct CacheGeometry {
 
 /// Base addresses of a rank's 24 regions, as mapped in its process.
 struct CacheMemory {
-  std::array<std::byte*, attention_regions> mla{};
-  std::array<std::byte*, attention_regions> indexer{};
+  std::array<std::byte*, num_regions> mla{};
+  std::array<std::byte*, num_regions> indexer{};
 
   std::byte* region(const CacheEntry& e) const {
     auto& list = e.region_kind == RegionKind::mla ? mla : indexer;

@@ -25,7 +25,7 @@ struct KernelProfile {
   /// The pinned profile that the studies use.
   static KernelProfile recorded();
   /// All seven free.
-  static KernelProfile free();
+  static KernelProfile unpinned();
 
   const std::string& value(std::string_view name) const;
   /// Throws std::invalid_argument for an unknown name or a value that no kernel has.

@@ -36,7 +36,7 @@ struct SeqInput {
   bool prefill = false;
   std::span<const int32_t> attn_blocks;  ///< block of positions [i C, (i+1) C)
   int32_t tail_block = 0;
-  StateSlots state[state_groups];
+  StateSlots state[num_state_groups];
 };
 
 struct SeqOutput {
