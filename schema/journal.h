@@ -1,0 +1,83 @@
+// The crash-proof journal that probes and engine write records to: one memory-mapped file per
+// thread and segment, `$HITPROOF_DIR/journal/<pid>-<tid>-<segment>.hpj` (HITPROOF_DIR absolute).
+//
+// Promises: a record that append() accepted survives SIGKILL of its process; append() takes no
+// lock, allocates nothing after the thread's first record and never throws; what cannot be written
+// (disk full, no directory, a signal handler inside an append) is counted and leaves a gap in the
+// thread's sequence numbers, so that a reader sees it; a forked child writes journals of its own.
+// Without HITPROOF_DIR for_this_thread() is null and nothing happens.
+#pragma once
+
+#include "schema/clock.h"
+#include "schema/journal_format.h"
+#include "schema/records.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace hitproof::schema {
+
+class JournalWriter {
+ public:
+  // The calling thread's writer, made at the first call; null where no directory is set or usable.
+  // The pointer is valid until the thread ends or forks: do not keep it.
+  static JournalWriter* for_this_thread() noexcept;
+
+  // Appends one record. False: it was lost and counted.
+  template <class R> bool append(const R& record, std::uint64_t t_ns = now()) noexcept {
+    static_assert(std::is_trivially_copyable_v<R> && sizeof(R) <= max_payload_bytes);
+    return append_bytes(R::type, &record, sizeof(R), t_ns);
+  }
+  // The same for a record known only by its type number. Precondition: bytes <= max_payload_bytes.
+  bool append_bytes(std::uint16_t type, const void* payload, std::size_t bytes,
+                    std::uint64_t t_ns) noexcept;
+
+  // Counts a record as lost without trying to write it; its sequence number stays missing.
+  void lose() noexcept;
+
+  // Records lost by this thread.
+  std::uint64_t dropped() const noexcept { return dropped_; }
+  // Sequence number of the last record, written or lost.
+  std::uint32_t sequence() const noexcept { return seq_; }
+
+  // Records lost by all threads of this process, those that never got a writer included.
+  static std::uint64_t dropped_in_process() noexcept;
+
+  // Writes to `dir` instead of HITPROOF_DIR from now on (null or empty: nowhere); every thread's
+  // writer moves over at its next use. For programs that record themselves, and for tests.
+  static void use_directory(const char* dir) noexcept;
+
+  JournalWriter(const JournalWriter&) = delete;
+  JournalWriter& operator=(const JournalWriter&) = delete;
+
+ private:
+  friend struct JournalRuntime;
+  JournalWriter() noexcept = default;
+  ~JournalWriter() = default;
+  bool next_segment() noexcept;
+  void leave_segment() noexcept;
+
+  Slot* slots_ = nullptr;
+  std::uint32_t used_ = 0;
+  std::uint32_t count_ = 0;
+  std::uint32_t seq_ = 0;
+  std::uint32_t segment_ = 0;
+  std::uint64_t generation_ = 0; // of the process and directory it was opened for
+  std::uint64_t dropped_ = 0;
+  std::uint64_t start_ns_ = 0;
+  std::uint64_t retry_ns_ = 0; // no new attempt at a segment before this time
+  SegmentHeader* header_ = nullptr;
+  std::uint32_t pid_ = 0;
+  std::uint32_t tid_ = 0;
+  bool busy_ = false; // an append is under way: a signal handler must not enter
+};
+
+// Appends to the calling thread's journal; false where there is none or the record was lost.
+template <class R> bool journal(const R& record, std::uint64_t t_ns = now()) noexcept {
+  JournalWriter* writer = JournalWriter::for_this_thread();
+  return writer != nullptr && writer->append(record, t_ns);
+}
+
+} // namespace hitproof::schema
