@@ -1,0 +1,205 @@
+#include "cli/study/arm.h"
+
+#include <sys/wait.h>
+
+#include <filesystem>
+
+#include "cli/progress.h"
+#include "cli/study/interrupt.h"
+#include "cli/study/prompts.h"
+#include "cli/study/shared_server.h"
+#include "schema/archive.h"
+#include "schema/clock.h"
+
+namespace hitproof::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using schema::Code;
+using schema::Status;
+
+// Weights of the real size are made in seconds; a machine under load may need longer.
+constexpr int start_timeout_ms = 120000;
+
+ProbeOptions probe_options(const ArmOptions& o) {
+  ProbeOptions probes;
+  // The control arm moves nothing, so there is nothing to watch but its schedule.
+  probes.probes = o.plan.probes == "all" && o.arm == "control" ? "metadata" : o.plan.probes;
+  probes.save_delay_ms = static_cast<int>(o.plan.save_delay_ms);
+  probes.tail_effect = o.plan.tail_effect;
+  probes.force_drop = o.force_drop;
+  return probes;
+}
+
+EngineOptions engine_options(const ArmOptions& o) {
+  EngineOptions engine;
+  engine.preset = o.plan.preset;
+  engine.device = o.plan.device;
+  engine.lookup = o.plan.lookup;
+  engine.connector = o.arm == "candidate";
+  engine.weight_seed = o.plan.weight_seed;
+  engine.break_name = o.plan.break_name;
+  for (const auto& choice : o.plan.profile)
+    if (choice.rank == 0) engine.profile[choice.name] = choice.value;
+  engine.extra = o.engine_extra;
+  return engine;
+}
+
+Status store_head(const ArmOptions& o, Recorder& recorder) {
+  auto digest = schema::store_plan(recorder.dir(), o.plan);
+  if (!digest.ok()) return digest.status();
+  return recorder.with_recording([&](schema::Recording& r) {
+    const std::pair<const char*, std::string> facts[] = {
+        {"plan_sha256", schema::to_hex(*digest)}, {"study", o.plan.study},   {"arm", o.arm},
+        {"preset", o.plan.preset},                {"device", o.plan.device}, {"lookup", o.plan.lookup},
+        {"probes", probe_options(o).probes},      {"break", o.plan.break_name},
+        {"tail_effect", o.plan.tail_effect}};
+    for (const auto& [key, value] : facts)
+      if (Status s = r.put(key, value); !s.ok()) return s;
+    return r.put("checkpoint", static_cast<int64_t>(o.facts.checkpoint));
+  });
+}
+
+class ArmRun {
+ public:
+  ArmRun(const ArmOptions& options, Recorder& recorder, EngineClient& engine)
+      : o_(options), recorder_(recorder), engine_(engine) {}
+
+  Status run() {
+    const auto operations = operations_of(o_.plan);
+    uint64_t total = 0;
+    for (const auto& op : operations) total += cost(op);
+    Progress progress(o_.title.empty() ? o_.arm : o_.title, total, o_.quiet);
+    uint64_t done = 0;
+    for (size_t i = 0; i < operations.size(); ++i) {
+      const auto& op = operations[i];
+      progress.update(done, "operation " + std::to_string(i + 1) + "/" + std::to_string(operations.size()) + " " +
+                                op.kind + " " + std::to_string(op.length));
+      if (interrupted()) return Status(Code::incomplete, "interrupted before operation " + std::to_string(i + 1));
+      if (Status s = recorder_.health(); !s.ok()) return Status(s).with_context("the recorder stopped");
+      if (Status s = perform(static_cast<int64_t>(i), op); !s.ok()) return s;
+      done += cost(op);
+    }
+    progress.finish(std::to_string(operations.size()) + " operations done");
+    return Status();
+  }
+
+ private:
+  uint64_t cost(const Operation& op) const { return op.which == ' ' ? 0 : op.length + o_.plan.tokens; }
+
+  Status perform(int64_t number, const Operation& op) {
+    schema::StudyOperation row;
+    row.op = number;
+    row.arm = o_.arm;
+    row.case_index = static_cast<int64_t>(op.case_index);
+    row.prompt_tokens = op.length;
+    row.kind = op.kind;
+    row.status = "running";
+    std::vector<int32_t> prompt;
+    if (op.which != ' ') {
+      row.which = std::string(1, op.which);
+      row.tag = o_.arm + "-" + std::to_string(op.length) + "-" + op.which + "-" + op.kind;
+      prompt = make_prompt(op.length, op.which, o_.plan.prompt_seed, o_.facts.vocabulary);
+      row.prompt = prompt_sha256(prompt);
+    }
+    row.begin_ns = schema::now();
+    if (Status s = store(row, nullptr); !s.ok()) return s;
+    Completion completion;
+    Status done = op.which == ' ' ? engine_.reset_device_cache()
+                                  : engine_.complete(prompt, o_.plan.tokens, row.tag, &completion);
+    row.end_ns = schema::now();
+    row.request = completion.request;
+    row.status = done.ok() ? "ok" : "failed";
+    row.error = done.message();
+    if (Status s = store(row, &completion); !s.ok()) return s;
+    return done;
+  }
+
+  Status store(const schema::StudyOperation& row, const Completion* completion) {
+    return recorder_.with_recording([&](schema::Recording& r) {
+      if (Status s = r.put_operation(row); !s.ok()) return s;
+      if (!completion) return Status();
+      int64_t position = 0;
+      for (const auto& token : completion->tokens) {
+        schema::StudyToken t{row.op, position++, token.id, token.logits_sha256, token.margin, token.t_ns};
+        if (Status s = r.put_token(t); !s.ok()) return s;
+      }
+      return Status();
+    });
+  }
+
+  const ArmOptions& o_;
+  Recorder& recorder_;
+  EngineClient& engine_;
+};
+
+Status store_exit(Recorder& recorder, const EngineClient& engine_client, int status, pid_t pid) {
+  return recorder.with_recording([&](schema::Recording& r) {
+    return r.put_process_exit(static_cast<uint32_t>(pid), "front", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                              WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+  });
+}
+
+Status copy_reference(const ArmOptions& o, const std::string& dir) {
+  if (o.reference.empty()) return Status();
+  std::error_code error;
+  fs::create_directories(fs::path(dir) / "data" / "reference", error);
+  fs::copy_file(fs::path(o.reference) / "data" / "recording.sqlite",
+                fs::path(dir) / "data" / "reference" / "recording.sqlite", error);
+  if (error) return Status::from_errno(error.value(), "copy the control arm's recording from " + o.reference);
+  return Status();
+}
+
+}  // namespace
+
+std::vector<Operation> operations_of(const schema::Plan& plan) {
+  std::vector<Operation> list;
+  for (size_t i = 0; i < plan.lengths.size(); ++i) {
+    const uint32_t n = plan.lengths[i];
+    list.push_back({i, n, "cold", 'A'});
+    list.push_back({i, n, "interpose", 'X'});
+    list.push_back({i, n, "interpose", 'Y'});
+    list.push_back({i, n, "reset", ' '});
+    list.push_back({i, n, "reload", 'A'});
+  }
+  return list;
+}
+
+Status run_arm(const ArmOptions& o) {
+  auto created = Recorder::create(o.dir);
+  if (!created.ok()) return created.status();
+  Recorder& recorder = **created;
+  if (Status s = store_head(o, recorder); !s.ok()) return s;
+  if (Status s = copy_reference(o, recorder.dir()); !s.ok()) return s;
+  recorder.start();
+
+  const auto environment = recorder.environment(probe_options(o));
+  const std::string logs = recorder.dir() + "/data/logs/";
+  EngineOptions engine_opts = engine_options(o);
+  engine_opts.extra.insert(engine_opts.extra.end(), {"--log-dir", logs});
+  SharedServer shared;
+  if (o.plan.break_name == "key-omits-weights" || o.plan.break_name == "key-shared-server") {
+    if (Status s = shared.start(o, engine_opts, environment, logs); !s.ok()) return s;
+    engine_opts.cache_server = shared.address();
+  }
+  EngineClient engine;
+  Status outcome = engine.start(engine_opts, environment, logs + "front.log", start_timeout_ms);
+  if (outcome.ok()) outcome = ArmRun(o, recorder, engine).run();
+  const pid_t pid = engine.process().pid();
+  const int status = engine.stop();
+  shared.stop();
+  if (pid > 0)
+    if (Status s = store_exit(recorder, engine, status, pid); outcome.ok()) outcome = s;
+  if (outcome.ok() && status != 0)
+    outcome = Status(Code::io_error, "the engine " + describe_exit(status) + " when it was told to end; see " + logs);
+  if (!outcome.ok()) {
+    Status abandoned = recorder.abandon(outcome.message());
+    return std::move(outcome).with_context(abandoned.ok() ? "recorded so far in " + o.dir + " (not closed)"
+                                                          : "the recording in " + o.dir + " may lack its end");
+  }
+  if (Status s = recorder.finish("completed"); !s.ok()) return s;
+  auto closed = schema::close_archive(recorder.dir(), {{"Hitproof-Arm", o.arm}, {"Hitproof-Preset", o.plan.preset}});
+  return closed.ok() ? Status() : closed.status();
+}
+
+}  // namespace hitproof::cli

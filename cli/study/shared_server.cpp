@@ -1,0 +1,52 @@
+#include "cli/study/shared_server.h"
+
+#include <unistd.h>
+
+#include <atomic>
+
+#include "cli/engine_client.h"
+#include "cli/study/arm.h"
+#include "cli/study/prompts.h"
+
+namespace hitproof::cli {
+
+using schema::Code;
+using schema::Status;
+
+Status SharedServer::start(const ArmOptions& options, const EngineOptions& engine,
+                           const std::map<std::string, std::string>& environment, const std::string& logs) {
+  static std::atomic<int> number{0};
+  address_ = "@hitproof-" + std::to_string(getpid()) + "-" + std::to_string(number++);
+  ProcessOptions server;
+  server.command = {beside_program("hitproof-engine"), "cache-server", "--listen", address_, "--keep",
+                    "--device", engine.device};
+  if (!engine.break_name.empty()) server.command.insert(server.command.end(), {"--break", engine.break_name});
+  server.set_env = environment;
+  server.log_path = logs + "cache-server.log";
+  server.capture_stdout = true;
+  if (Status s = server_.start(server); !s.ok()) return s;
+  std::string line;
+  if (!server_.read_line(&line, 30000))
+    return Status(Code::io_error, "the shared cache server did not start; its log ends:" + tail_of_file(server.log_path, 6));
+
+  EngineOptions other = engine;
+  other.weight_seed = engine.weight_seed + 1;
+  other.cache_server = address_;
+  other.extra.insert(other.extra.end(), {"--instance", "1"});
+  EngineClient primer;
+  // The other engine's own processes are not part of the study; the server, which both use, is.
+  if (Status s = primer.start(other, {}, logs + "other-engine.log", 120000); !s.ok()) return s;
+  for (uint32_t length : options.plan.lengths) {
+    Completion ignored;
+    auto prompt = make_prompt(length, 'A', options.plan.prompt_seed, options.facts.vocabulary);
+    if (Status s = primer.complete(prompt, 1, "other-" + std::to_string(length), &ignored); !s.ok()) return s;
+  }
+  primer.stop();
+  return Status();
+}
+
+void SharedServer::stop() {
+  if (server_.running()) server_.stop(10000);
+}
+
+}  // namespace hitproof::cli

@@ -1,0 +1,35 @@
+#include "engine/describe.h"
+
+#include <nlohmann/json.hpp>
+
+#include "engine/model/geometry.h"
+#include "engine/model/preset.h"
+#include "engine/model/profile.h"
+
+namespace hitproof::engine {
+
+std::string describe_preset(const std::string& preset, int tp) {
+  using nlohmann::ordered_json;
+  const ModelConfig config = find_preset(preset);
+  const CacheGeometry geometry(config, tp, 1);
+  ordered_json profile = ordered_json::object();
+  for (const auto& choice : KernelProfile::recorded().choices) profile[choice.name] = choice.value;
+  ordered_json facts = {
+      {"preset", preset},
+      {"tp", tp},
+      {"checkpoint", geometry.block_tokens},
+      {"vocabulary", config.vocab},
+      {"max_tokens", config.max_positions},
+      {"entries", geometry.entries.size()},
+      {"mla_page_bytes", geometry.mla_page},
+      {"indexer_page_bytes", geometry.index_page},
+      {"state_content_bytes", geometry.state_bytes},
+      {"tail_bytes", geometry.tail_bytes},
+      {"attention_bytes_per_chunk", geometry.attention_bytes()},
+      {"state_and_tail_bytes", geometry.state_and_tail_bytes()},
+      {"profile", profile},
+  };
+  return facts.dump(2);
+}
+
+}  // namespace hitproof::engine
