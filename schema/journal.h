@@ -38,7 +38,7 @@ class JournalWriter {
   void lose() noexcept;
 
   // Records lost by this thread.
-  std::uint64_t dropped() const noexcept { return dropped_; }
+  std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
   // Sequence number of the last record, written or lost.
   std::uint32_t sequence() const noexcept { return seq_; }
 
@@ -56,22 +56,25 @@ class JournalWriter {
   friend struct JournalRuntime;
   JournalWriter() noexcept = default;
   ~JournalWriter() = default;
-  bool next_segment() noexcept;
+  bool next_segment(std::uint64_t t_ns) noexcept;
   void leave_segment() noexcept;
+  void count_loss() noexcept;
 
   Slot* slots_ = nullptr;
-  std::uint32_t used_ = 0;
-  std::uint32_t count_ = 0;
-  std::uint32_t seq_ = 0;
-  std::uint32_t segment_ = 0;
-  std::uint64_t generation_ = 0; // of the process and directory it was opened for
-  std::uint64_t dropped_ = 0;
-  std::uint64_t start_ns_ = 0;
-  std::uint64_t retry_ns_ = 0; // no new attempt at a segment before this time
   SegmentHeader* header_ = nullptr;
+  std::uint32_t used_ = 0;  // slots of this segment that are written
+  std::uint32_t count_ = 0; // slots of this segment
+  std::uint32_t seq_ = 0;
+  std::uint32_t segment_ = 0;    // number of the next segment
+  std::uint64_t generation_ = 0; // of the process and directory it was opened for
+  std::uint64_t start_ns_ = 0;   // when this thread's journal began
+  std::uint64_t retry_ns_ = 0;   // no new attempt at a segment before this time
+  std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<std::uint32_t> nested_{0}; // losses inside an append, not yet in seq_
+  std::atomic<bool> busy_{false};        // an append is under way: a signal handler must not enter
   std::uint32_t pid_ = 0;
   std::uint32_t tid_ = 0;
-  bool busy_ = false; // an append is under way: a signal handler must not enter
+  bool usable_ = false; // there is a directory to write to
 };
 
 // Appends to the calling thread's journal; false where there is none or the record was lost.

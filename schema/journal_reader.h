@@ -41,6 +41,7 @@ class JournalReader {
 
  private:
   JournalReader(void* map, std::size_t bytes) noexcept;
+  bool written_beyond(std::uint32_t index) const noexcept;
 
   void* map_ = nullptr;
   std::size_t bytes_ = 0;
