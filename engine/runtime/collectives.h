@@ -29,7 +29,7 @@ public:
 
   // own: the rows of row_range, [own rows][cols]; all: [rows][cols]. own may lie at its place inside all.
   virtual void all_gather_rows(const float* own, int rows, int cols, float* all) = 0;
-  // partial: [rows][cols] of every rank; own: the sum over ranks of the own rows. own may lie inside partial.
+  // partial: [rows][cols] of every rank; own: the sum over ranks of the own rows. own may be its place inside partial.
   virtual void reduce_scatter_rows(const float* partial, int rows, int cols, float* own) = 0;
   // data[n] becomes the sum over ranks, in place.
   virtual void all_reduce(float* data, int n) = 0;
