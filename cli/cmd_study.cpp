@@ -1,0 +1,90 @@
+// `hitproof study boundary`: both arms of the boundary study, then the audit of the candidate.
+#include <CLI/CLI.hpp>
+
+#include "audit/audit.h"
+#include "cli/command.h"
+#include "cli/report_output.h"
+#include "cli/study/boundary.h"
+#include "cli/study/breaks.h"
+#include "cli/study/interrupt.h"
+
+namespace hitproof::cli {
+namespace {
+
+using schema::Code;
+using schema::Status;
+
+// What a failed study means to the caller: wrong use and a machine that cannot do it are 2; a study that
+// began and did not reach its end proved nothing and is 3.
+int code_of(const Status& status) {
+  switch (status.code()) {
+    case Code::invalid_argument:
+    case Code::not_found:
+    case Code::no_space:
+    case Code::unsupported:
+    case Code::busy: return exit_usage;
+    default: return exit_inconclusive;
+  }
+}
+
+struct StudyCommand : Command {
+  BoundaryOptions options;
+  std::string out, arms = "both";
+
+  const char* name() const override { return "study"; }
+  const char* summary() const override { return "Run a study against the reference runtime and audit it"; }
+  const char* examples() const override {
+    return "  hitproof study boundary --preset tiny --out out/study\n"
+           "  hitproof study boundary --preset micro --lookup full --probes metadata --out out/full\n"
+           "  hitproof study boundary --preset micro --break save-no-wait --out out/broken\n"
+           "  hitproof audit out/study/candidate\n";
+  }
+
+  void add(CLI::App& app) override {
+    auto* study = app.add_subcommand("boundary", "Lengths around multiples of the checkpoint interval: cold, two interposers, reset, reload");
+    app.require_subcommand(1);
+    std::string breaks = "Break the candidate on purpose: ";
+    for (const auto& spec : break_specs()) breaks += (&spec == &break_specs().front() ? "" : ", ") + spec.name;
+    study->add_option("--preset", options.preset, "Dimensions of the model: micro or tiny")->capture_default_str();
+    study->add_option("--device", options.device, "Device: sim (simulated, no GPU needed)")
+        ->check(CLI::IsMember({"sim"}))->capture_default_str();
+    study->add_option("--lengths", options.lengths, "Prompt lengths in tokens; default: the nine around 2C and 3C")->delimiter(',');
+    study->add_option("--lookup", options.lookup, "External lookup: strict, or full (the faulty one)")
+        ->check(CLI::IsMember({"strict", "full"}))->capture_default_str();
+    study->add_option("--arms", arms, "control, candidate or both")
+        ->check(CLI::IsMember({"control", "candidate", "both"}))->capture_default_str();
+    study->add_option("--reference", options.reference, "Archive of a control arm run before, for --arms candidate");
+    study->add_option("--tokens", options.tokens, "Tokens to generate per operation")->check(CLI::Range(1, 4096))->capture_default_str();
+    study->add_option("--probes", options.probes, "all, metadata (calls and announcements only) or off")
+        ->check(CLI::IsMember({"all", "metadata", "off"}))->capture_default_str();
+    study->add_option("--save-delay-ms", options.save_delay_ms, "Delay put into every save, milliseconds")
+        ->check(CLI::Range(0, 60000))->capture_default_str();
+    study->add_option("--break", options.break_name, breaks)->check([](const std::string& name) {
+      return name.empty() || find_break(name) ? std::string() : "no such break: " + name;
+    });
+    study->add_option("--tail-effect", options.tail_effect,
+                      "Diagnostic: flip one byte of a tail at the effective or the naive address (changes results)")
+        ->check(CLI::IsMember({"effective", "naive"}));
+    study->add_option("--force-drop", options.force_drop, "Test aid: the probe loses every n-th page record and counts it")
+        ->check(CLI::Range(0, 1000000))->group("");
+    study->add_option("--seed", options.seed, "Seed of weights and prompts")->capture_default_str();
+    study->add_option("--out", out, "Folder for the archives; must not exist or be empty")->required();
+  }
+
+  int run() override {
+    if (arms != "both") options.arms = {arms};
+    options.quiet = common.quiet;
+    watch_interrupts();
+    if (Status s = run_boundary(options, out); !s.ok()) {
+      complain(s.message(), "hitproof inspect " + out + "/" + options.arms.back() + " shows what was recorded, if it began");
+      return code_of(s);
+    }
+    return show_audit(out + "/" + (options.arms.back() == "control" ? "control" : options.candidate_dir), common);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_study_command() { return std::make_unique<StudyCommand>(); }
+
+}  // namespace hitproof::cli

@@ -1,0 +1,196 @@
+#include "cli/study/demo.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "audit/audit.h"
+#include "cli/study/boundary.h"
+#include "cli/study/breaks.h"
+
+namespace hitproof::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using schema::Code;
+using schema::Status;
+
+constexpr const char* marker_name = ".hitproof-demo";
+
+Status prepare(const std::string& out) {
+  std::error_code error;
+  if (fs::exists(out, error) && !fs::is_empty(out, error)) {
+    if (!fs::exists(fs::path(out) / marker_name, error))
+      return Status(Code::invalid_argument, out + " is not empty and was not made by the demo: name another folder with --out");
+    fs::remove_all(out, error);
+    if (error) return Status::from_errno(error.value(), "remove the earlier demo in " + out);
+  }
+  fs::create_directories(out, error);
+  if (error) return Status::from_errno(error.value(), "create " + out);
+  std::ofstream(fs::path(out) / marker_name) << "made by hitproof demo; replaced by the next one\n";
+  return Status();
+}
+
+BoundaryOptions micro(const DemoOptions& o, uint32_t checkpoint) {
+  BoundaryOptions b;
+  b.preset = o.broken_preset;
+  b.lengths = {2 * checkpoint - 1, 2 * checkpoint, 2 * checkpoint + 1, 3 * checkpoint};
+  b.tokens = 16;
+  b.save_delay_ms = 50;
+  b.quiet = o.quiet;
+  return b;
+}
+
+class Demo {
+ public:
+  explicit Demo(const DemoOptions& options) : o_(options) {}
+
+  Status run() {
+    if (Status s = prepare(o_.out); !s.ok()) return s;
+    auto facts = preset_facts(o_.preset);
+    if (!facts.ok()) return facts.status();
+    result_.checkpoint = facts->checkpoint;
+    if (Status s = sound(); !s.ok()) return s;
+    if (Status s = faulty_lookup(); !s.ok()) return s;
+    return broken();
+  }
+
+  DemoResult take() { return std::move(result_); }
+
+ private:
+  void expect(bool holds, const std::string& otherwise) {
+    if (!holds) result_.wrong.push_back(otherwise);
+  }
+
+  Status audit_into(const std::string& dir, audit::Report* report) {
+    auto made = audit::audit_archive(dir);
+    if (!made.ok()) return made.status();
+    *report = std::move(*made);
+    return Status();
+  }
+
+  // Part 1.
+  Status sound() {
+    BoundaryOptions b;
+    b.preset = o_.preset;
+    b.tokens = o_.tokens;
+    b.quiet = o_.quiet;
+    b.title = "demo 1/3";
+    if (Status s = run_boundary(b, o_.out); !s.ok()) return s;
+    if (Status s = audit_into(o_.out + "/candidate", &result_.candidate); !s.ok()) return s;
+    expect(result_.candidate.verdict == audit::Verdict::pass, "the strict candidate does not pass: " + result_.candidate.sentence());
+    return Status();
+  }
+
+  // Part 2.
+  Status faulty_lookup() {
+    const uint32_t c = result_.checkpoint;
+    BoundaryOptions b;
+    b.preset = o_.preset;
+    b.tokens = o_.tokens;
+    b.quiet = o_.quiet;
+    b.title = "demo 2/3";
+    b.lookup = "full";
+    b.probes = "metadata";
+    b.lengths = {2 * c, 2 * c + 1, 3 * c};
+    b.arms = {"candidate"};
+    b.candidate_dir = "full";
+    b.reference = o_.out + "/control";
+    if (Status s = run_boundary(b, o_.out); !s.ok()) return s;
+    if (Status s = audit_into(o_.out + "/full", &result_.full); !s.ok()) return s;
+    expect(result_.full.verdict == audit::Verdict::fail, "full lookup was not refuted");
+    expect(result_.full.reloads.size() == b.lengths.size(), "full lookup: not every length was reloaded");
+    for (const auto& reload : result_.full.reloads) {
+      const bool exact = reload.prompt_tokens % c == 0;
+      const std::string n = std::to_string(reload.prompt_tokens);
+      expect(reload.aligned != exact, "full lookup, N = " + n + (exact ? ": B = p was not refuted" : ": B = p was refuted"));
+      expect((reload.first_difference >= 0) == exact, "full lookup, N = " + n + (exact ? ": the answer does not differ" : ": the answer differs"));
+    }
+    return Status();
+  }
+
+  // Part 3.
+  Status broken() {
+    auto facts = preset_facts(o_.broken_preset);
+    if (!facts.ok()) return facts.status();
+    const std::string out = o_.out + "/broken";
+    BoundaryOptions twin = micro(o_, facts->checkpoint);
+    twin.title = "demo 3/3 clean twin";
+    twin.candidate_dir = "clean";
+    if (Status s = run_boundary(twin, out); !s.ok()) return s;
+    if (Status s = audit_into(out + "/clean", &result_.clean); !s.ok()) return s;
+    expect(result_.clean.verdict == audit::Verdict::pass, "the clean twin of the broken engines does not pass: " + result_.clean.sentence());
+    for (const auto& spec : break_specs()) {
+      BoundaryOptions b = micro(o_, facts->checkpoint);
+      b.title = "demo 3/3 " + spec.name;
+      b.arms = {"candidate"};
+      b.candidate_dir = spec.name;
+      b.reference = out + "/control";
+      b.break_name = spec.name;
+      if (Status s = run_boundary(b, out); !s.ok()) return s;
+      audit::Report report;
+      if (Status s = audit_into(out + "/" + spec.name, &report); !s.ok()) return s;
+      BrokenResult row{spec.name, spec.what, rules_with(report, audit::Verdict::fail),
+                       rules_with(report, audit::Verdict::inconclusive), judge_break(spec, report)};
+      for (const auto& wrong : row.wrong) expect(false, "broken engine " + spec.name + ": " + wrong);
+      result_.broken.push_back(std::move(row));
+    }
+    return Status();
+  }
+
+  DemoOptions o_;
+  DemoResult result_;
+};
+
+const audit::ReloadRow* reload_of(const audit::Report& report, int64_t n) {
+  for (const auto& row : report.reloads)
+    if (row.prompt_tokens == n) return &row;
+  return nullptr;
+}
+
+std::string range(const std::vector<int64_t>& values) {
+  if (values.empty()) return "-";
+  auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return *low == *high ? std::to_string(*low) : std::to_string(*low) + ".." + std::to_string(*high);
+}
+
+}  // namespace
+
+schema::Result<DemoResult> run_demo(const DemoOptions& options) {
+  Demo demo(options);
+  if (Status s = demo.run(); !s.ok()) return s;
+  return demo.take();
+}
+
+audit::Table boundary_matrix(const DemoResult& result) {
+  audit::Table table;
+  table.id = "boundary_matrix";
+  table.title = "Boundary matrix: full lookup (before) and strict lookup (after)";
+  table.columns = {{"N", "tokens"}, {"B before", "tokens"}, {"p before", "tokens"}, {"first diff before", "index"},
+                   {"B = p after", "tokens"}, {"suffix", "tokens"}, {"chunks", ""}, {"H2D rows / rank", ""},
+                   {"H2D / rank", "bytes"}, {"first diff after", "index"}};
+  for (const auto& after : result.candidate.reloads) {
+    const auto* before = reload_of(result.full, after.prompt_tokens);
+    auto first = [](const audit::ReloadRow& row) { return row.first_difference < 0 ? std::string("-") : std::to_string(row.first_difference); };
+    table.rows.push_back({std::to_string(after.prompt_tokens), before ? std::to_string(before->label) : "",
+                          before ? std::to_string(before->computed) : "", before ? first(*before) : "",
+                          after.label == after.computed ? std::to_string(after.computed)
+                                                        : std::to_string(after.label) + " / " + std::to_string(after.computed),
+                          std::to_string(after.scheduled), std::to_string(after.chunks), range(after.rows), range(after.bytes), first(after)});
+  }
+  return table;
+}
+
+audit::Table caught_table(const DemoResult& result) {
+  audit::Table table;
+  table.id = "broken_engines";
+  table.title = "Broken engines (preset micro) and what caught them";
+  table.columns = {{"engine", "", false}, {"what is broken", "", false}, {"failed", "", false}, {"inconclusive", "", false}, {"as it must be", "", false}};
+  table.rows.push_back({"clean twin", "nothing", rules_with(result.clean, audit::Verdict::fail), rules_with(result.clean, audit::Verdict::inconclusive),
+                        result.clean.verdict == audit::Verdict::pass ? "yes" : "NO"});
+  for (const auto& row : result.broken)
+    table.rows.push_back({row.name, row.what, row.failed, row.inconclusive, row.wrong.empty() ? "yes" : "NO"});
+  return table;
+}
+
+}  // namespace hitproof::cli

@@ -1,0 +1,102 @@
+// SIGKILL at any moment to any process of a study: a clear message, no process left behind, and everything
+// recorded so far readable and marked incomplete.
+#include <gtest/gtest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "tests/e2e/run.h"
+
+namespace hitproof::e2e {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string command_line(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  std::string words = text.str();
+  for (char& c : words)
+    if (c == '\0') c = ' ';
+  return words;
+}
+
+// A study of which one process is killed; returns the study's exit code.
+int study_with_kill(const std::string& out, const std::string& log, const std::string& victim, std::chrono::milliseconds when) {
+  pid_t study = fork();
+  if (study == 0) {
+    int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(fd, STDOUT_FILENO);
+    dup2(fd, STDERR_FILENO);
+    const std::string path = program("hitproof");
+    execl(path.c_str(), path.c_str(), "study", "boundary", "--preset", "micro", "--lengths", "255,256,257", "--tokens", "16",
+          "--save-delay-ms", "20", "--arms", "candidate", "--quiet", "--out", out.c_str(), nullptr);
+    _exit(127);
+  }
+  std::this_thread::sleep_for(when);
+  if (victim == "study") {
+    kill(study, SIGKILL);
+  } else {
+    const auto deadline = std::chrono::steady_clock::now() + 5s;
+    for (bool done = false; !done && std::chrono::steady_clock::now() < deadline;) {
+      for (int pid : processes_of(out)) {
+        if (pid == study || command_line(pid).find("hitproof-engine " + victim) == std::string::npos) continue;
+        kill(pid, SIGKILL);
+        done = true;
+        break;
+      }
+      if (waitpid(study, nullptr, WNOHANG | WNOWAIT) == study) break;
+      std::this_thread::sleep_for(2ms);
+    }
+  }
+  int status = 0;
+  waitpid(study, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void expect_nothing_left(const std::string& out) {
+  for (int i = 0; i < 500 && !processes_of(out).empty(); ++i) std::this_thread::sleep_for(10ms);
+  for (int pid : processes_of(out)) ADD_FAILURE() << "left behind: " << pid << " " << command_line(pid);
+}
+
+TEST(KillSweep, EveryProcessAtManyMoments) {
+  TempDir dir("kill");
+  std::mt19937 random(7);
+  int number = 0;
+  for (const std::string victim : {"study", "front", "rank", "cache-server"}) {
+    for (int i = 0; i < 6; ++i) {
+      const auto when = std::chrono::milliseconds(random() % 2500);
+      const std::string out = dir.path("s" + std::to_string(number)), log = dir.path("log" + std::to_string(number));
+      ++number;
+      SCOPED_TRACE(victim + " after " + std::to_string(when.count()) + " ms");
+      const int code = study_with_kill(out, log, victim, when);
+      expect_nothing_left(out);
+      const std::string archive = out + "/candidate";
+      if (!std::filesystem::exists(archive + "/data/recording.sqlite")) continue;  // killed before it began
+      if (code == 0 || code == 1) continue;                                         // it had ended before the kill
+      if (victim != "study") {
+        std::ifstream text(log);
+        std::stringstream words;
+        words << text.rdbuf();
+        EXPECT_NE(words.str().find("hitproof: "), std::string::npos) << "no message: " << words.str();
+      }
+      Outcome inspect = run({program("hitproof"), "inspect", archive});
+      EXPECT_NE(inspect.exit_code, 139);
+      EXPECT_TRUE(inspect.out.find("incomplete") != std::string::npos || inspect.out.find("not closed") != std::string::npos)
+          << inspect.out << inspect.err;
+      Outcome audit = run({program("hitproof"), "audit", archive});
+      EXPECT_TRUE(audit.exit_code == 3 || audit.exit_code == 1) << audit.exit_code << audit.out << audit.err;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hitproof::e2e
