@@ -186,8 +186,11 @@ bool JournalWriter::next_segment(std::uint64_t t_ns) noexcept {
   }
   void* map = MAP_FAILED;
   if (fd >= 0) {
-    map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
+    // MAP_POPULATE would map the pages for reading only, and every page's first record would pay a
+    // fault. Where the kernel is older than this advice, it does.
+    if (map != MAP_FAILED) madvise(map, bytes, MADV_POPULATE_WRITE);
     if (map == MAP_FAILED) unlink(path);
   }
   if (map == MAP_FAILED) {

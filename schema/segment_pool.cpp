@@ -1,0 +1,69 @@
+#include "schema/segment_pool.h"
+
+#include "schema/journal_runtime.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <memory>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace hitproof::schema {
+
+Status SegmentPool::open(const std::string& dir, std::size_t segments) {
+  namespace fs = std::filesystem;
+  const std::string journal = dir + "/journal";
+  folder_ = journal + "/pool";
+  target_ = segments;
+  std::error_code error;
+  fs::create_directories(segments > 0 ? folder_ : journal, error);
+  if (error) return Status::from_errno(error.value(), "make " + folder_);
+  control_ = map_control(journal.c_str());
+  if (control_ == nullptr) return Status::from_errno(errno, "map " + journal + "/control");
+  // What a killed recorder left waiting is as good as new: nobody wrote to it.
+  return {};
+}
+
+void SegmentPool::fill() {
+  if (control_ == nullptr || target_ == 0) return;
+  static const auto zeros = std::make_unique<char[]>(journal_segment_bytes);
+  for (;;) {
+    const std::uint64_t tail = __atomic_load_n(&control_->pool_tail, __ATOMIC_ACQUIRE);
+    const std::uint64_t head = __atomic_load_n(&control_->pool_head, __ATOMIC_ACQUIRE);
+    if (tail - head >= target_) return;
+    const std::string path = folder_ + "/" + std::to_string(tail) + ".hpj";
+    unlink(path.c_str());
+    const int fd = make_allocated_file(path.c_str(), journal_segment_bytes);
+    if (fd < 0) return;
+    // Written and not only allocated: the pages then lie in memory with their blocks assigned, and
+    // the writer's first touch is cheap.
+    const ssize_t n = pwrite(fd, zeros.get(), journal_segment_bytes, 0);
+    close(fd);
+    if (n != static_cast<ssize_t>(journal_segment_bytes)) {
+      unlink(path.c_str());
+      return;
+    }
+    __atomic_store_n(&control_->pool_tail, tail + 1, __ATOMIC_RELEASE);
+  }
+}
+
+void SegmentPool::remove() {
+  if (control_ == nullptr) return;
+  // Nobody may take one from now on.
+  const std::uint64_t tail = __atomic_load_n(&control_->pool_tail, __ATOMIC_ACQUIRE);
+  __atomic_store_n(&control_->pool_head, tail, __ATOMIC_RELEASE);
+  std::error_code error;
+  std::filesystem::remove_all(folder_, error);
+}
+
+std::uint64_t SegmentPool::dropped() const noexcept {
+  return control_ == nullptr ? 0 : __atomic_load_n(&control_->dropped, __ATOMIC_RELAXED);
+}
+
+SegmentPool::~SegmentPool() {
+  if (control_ != nullptr) munmap(control_, control_page_bytes);
+}
+
+} // namespace hitproof::schema
