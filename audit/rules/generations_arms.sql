@@ -1,0 +1,47 @@
+-- Rule generations, arm against arm: this recording (the candidate) against the reference (the
+-- control), operation by operation. One row a violation; `actual` is the index of the first token
+-- that differs.
+-- Run: sqlite3 data/recording.sqlite -cmd "ATTACH 'data/reference/recording.sqlite' AS reference" < generations_arms.sql
+WITH
+candidate AS (SELECT *, ROW_NUMBER() OVER (PARTITION BY case_index ORDER BY op) AS place FROM study_operation),
+control AS (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY case_index ORDER BY op) AS place FROM reference.study_operation),
+pair AS (
+  SELECT a.op, b.op AS control_op, a.request, a.begin_ns, a.kind, a.prompt_tokens, b.kind AS control_kind,
+         a.prompt, b.prompt AS control_prompt
+  FROM candidate a JOIN control b ON b.case_index = a.case_index AND b.place = a.place
+  WHERE a.kind <> 'reset'),
+length AS (SELECT op, COUNT(*) AS tokens FROM study_token GROUP BY op),
+control_length AS (SELECT op, COUNT(*) AS tokens FROM reference.study_token GROUP BY op),
+difference AS (
+  SELECT p.op, MIN(CASE WHEN a.token <> b.token THEN a.position END) AS token_at,
+         MIN(CASE WHEN a.logits <> b.logits THEN a.position END) AS logits_at
+  FROM pair p JOIN study_token a ON a.op = p.op
+  JOIN reference.study_token b ON b.op = p.control_op AND b.position = a.position
+  GROUP BY p.op)
+SELECT 'candidate_differs_from_control' AS violation, 'fail' AS effect, p.begin_ns AS at_ns, NULL AS rank,
+       NULL AS transfer, p.request AS request, NULL AS entry, NULL AS block, p.op AS op,
+       CAST(p.prompt_tokens AS VARCHAR) AS expected, CAST(d.token_at AS VARCHAR) AS actual
+  FROM pair p JOIN difference d ON d.op = p.op WHERE d.token_at IS NOT NULL
+UNION ALL
+SELECT 'candidate_logits_differ', 'fail', p.begin_ns, NULL, NULL, p.request, NULL, NULL, p.op,
+       CAST(p.prompt_tokens AS VARCHAR), CAST(d.logits_at AS VARCHAR)
+  FROM pair p JOIN difference d ON d.op = p.op WHERE d.logits_at IS NOT NULL AND d.token_at IS NULL
+UNION ALL
+SELECT 'candidate_has_another_length', 'fail', p.begin_ns, NULL, NULL, p.request, NULL, NULL, p.op,
+       CAST(b.tokens AS VARCHAR), CAST(a.tokens AS VARCHAR)
+  FROM pair p JOIN length a ON a.op = p.op JOIN control_length b ON b.op = p.control_op
+  WHERE a.tokens <> b.tokens
+UNION ALL
+SELECT 'other_operation_in_control', 'inconclusive', begin_ns, NULL, NULL, request, NULL, NULL, op, kind,
+       control_kind FROM pair WHERE kind <> control_kind OR prompt <> control_prompt
+UNION ALL
+SELECT 'operation_without_control', 'inconclusive', a.begin_ns, NULL, NULL, a.request, NULL, NULL, a.op, a.kind,
+       NULL
+  FROM candidate a LEFT JOIN control b ON b.case_index = a.case_index AND b.place = a.place
+  LEFT JOIN control_length l ON l.op = b.op
+  WHERE a.kind <> 'reset' AND l.tokens IS NULL
+UNION ALL
+SELECT 'control_without_operation', 'inconclusive', NULL, NULL, NULL, NULL, NULL, NULL, b.op, b.kind, NULL
+  FROM control b LEFT JOIN candidate a ON b.case_index = a.case_index AND b.place = a.place
+  WHERE b.kind <> 'reset' AND a.op IS NULL;
