@@ -1,0 +1,186 @@
+#include "schema/recording.h"
+
+#include "schema/clock.h"
+#include "schema/recording_impl.h"
+#include "schema/sqlite_status.h"
+
+#include <chrono>
+#include <filesystem>
+
+namespace hitproof::schema {
+
+Status Prepared::prepare(sqlite3* db, const std::string& sql) {
+  if (statement_ != nullptr) return {};
+  const int code = sqlite3_prepare_v3(db, sql.c_str(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+  return code == SQLITE_OK ? Status() : sqlite_status(db, code, "prepare " + sql);
+}
+
+Recording::Impl::~Impl() {
+  // Statements are members declared after the handle; with close_v2 the order does not matter.
+  sqlite3_close_v2(db);
+}
+
+Status Recording::Impl::open(const std::string& file, Access access, bool create) {
+  path = file;
+  int flags = access == Access::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+  if (create) flags |= SQLITE_OPEN_CREATE;
+  // One thread at a time by contract; without the mutex an insert takes a tenth less.
+  int code = sqlite3_open_v2(path.c_str(), &db, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  if (code != SQLITE_OK) return sqlite_status(db, code, "open " + path);
+  sqlite3_busy_timeout(db, 5000);
+  return {};
+}
+
+Status Recording::Impl::exec(const std::string& sql) {
+  const int code = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? Status() : sqlite_status(db, code, path + ": " + sql);
+}
+
+Status Recording::Impl::run(sqlite3_stmt* statement) {
+  int code = sqlite3_step(statement);
+  if (code == SQLITE_DONE || code == SQLITE_ROW) code = SQLITE_OK;
+  Status status;
+  if (code != SQLITE_OK) status = sqlite_status(db, code, "write to " + path);
+  sqlite3_reset(statement);
+  return status;
+}
+
+Status Recording::Impl::check_version() {
+  Prepared query;
+  Status status = query.prepare(db, "SELECT value FROM recording WHERE key = 'format_version'");
+  if (status.code() == Code::invalid_argument)
+    return Status(Code::corruption, path + ": a database, but not a Hitproof recording");
+  if (!status.ok()) return std::move(status).with_context("read " + path);
+  const int code = sqlite3_step(query.get());
+  if (code != SQLITE_ROW && code != SQLITE_DONE) return sqlite_status(db, code, "read " + path);
+  const std::int64_t version = code == SQLITE_ROW ? sqlite3_column_int64(query.get(), 0) : 0;
+  if (version < 1)
+    return Status(Code::corruption, path + ": the recording names no format version");
+  if (version > recording_format_version)
+    return Status(Code::newer_format, path + ": recording format " + std::to_string(version) +
+                                          " is newer than this program reads (" +
+                                          std::to_string(recording_format_version) +
+                                          "); use a newer hitproof");
+  return {};
+}
+
+Result<Recording> Recording::open_new(const std::string& dir) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::create_directories(dir + "/data", error);
+  if (error) return Status::from_errno(error.value(), "make " + dir + "/data");
+  const std::string path = dir + "/data/recording.sqlite";
+  if (fs::exists(path, error))
+    return Status(Code::invalid_argument,
+                  path +
+                      " exists already; recordings are never overwritten: choose another folder");
+  auto impl = std::make_unique<Impl>();
+  Status status = impl->open(path, Access::read_write, true);
+  // Bigger pages, because rows are a few hundred bytes and arrive in order. synchronous=NORMAL: a
+  // power cut may lose the last seconds, a killed process nothing.
+  if (status.ok())
+    status =
+        impl->exec("PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+                   "PRAGMA wal_autocheckpoint=4096; PRAGMA cache_size=-65536;");
+  if (status.ok()) status = impl->exec("BEGIN IMMEDIATE;" + records_sql() + "COMMIT;");
+  if (!status.ok()) return status;
+  Recording recording(std::move(impl));
+  const auto unix_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                           std::chrono::system_clock::now().time_since_epoch())
+                           .count();
+  status = recording.begin();
+  if (status.ok()) status = recording.put("format_version", recording_format_version);
+  if (status.ok()) status = recording.put("started_ns", static_cast<std::int64_t>(now()));
+  if (status.ok()) status = recording.put("started_unix_ns", unix_ns);
+  if (status.ok()) status = recording.put("closed", 0);
+  if (status.ok()) status = recording.put("closed_reason", "");
+  if (status.ok()) status = recording.commit();
+  if (!status.ok()) return status;
+  return recording;
+}
+
+Result<Recording> Recording::open_existing(const std::string& dir, Access access) {
+  return open_file(dir + "/data/recording.sqlite", access);
+}
+
+Result<Recording> Recording::open_file(const std::string& path, Access access) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    return Status(Code::not_found, path + ": no recording there");
+  auto impl = std::make_unique<Impl>();
+  Status status = impl->open(path, access, false);
+  if (status.ok()) status = impl->check_version();
+  if (status.ok() && access == Access::read_write)
+    status = impl->exec("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-65536;");
+  if (!status.ok()) return status;
+  return Recording(std::move(impl));
+}
+
+Recording::Recording(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Recording::Recording(Recording&&) noexcept = default;
+Recording& Recording::operator=(Recording&&) noexcept = default;
+Recording::~Recording() = default;
+
+const std::string& Recording::path() const noexcept { return impl_->path; }
+
+Status Recording::begin() { return impl_->exec("BEGIN IMMEDIATE"); }
+Status Recording::commit() { return impl_->exec("COMMIT"); }
+Status Recording::rollback() { return impl_->exec("ROLLBACK"); }
+Status Recording::execute(std::string_view sql) { return impl_->exec(std::string(sql)); }
+
+Result<Query> Recording::query(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  const int code =
+      sqlite3_prepare_v2(impl_->db, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
+  if (code != SQLITE_OK)
+    return sqlite_status(impl_->db, code, impl_->path + ": " + std::string(sql));
+  if (statement == nullptr) return Status(Code::invalid_argument, "an empty query");
+  return Query(impl_->db, statement);
+}
+
+Result<std::int64_t> Recording::count(std::string_view table, std::string_view where) {
+  std::string sql = "SELECT COUNT(*) FROM \"" + std::string(table) + "\"";
+  if (!where.empty()) sql += " WHERE " + std::string(where);
+  Result<Query> found = query(sql);
+  if (!found.ok()) return found.status();
+  if (!found->next()) return found->status();
+  return found->integer(0);
+}
+
+Status Recording::close(std::string_view reason) {
+  Status status = begin();
+  if (status.ok()) status = put("closed", 1);
+  if (status.ok()) status = put("closed_reason", reason);
+  if (status.ok()) status = put("ended_ns", static_cast<std::int64_t>(now()));
+  if (status.ok()) status = commit();
+  if (!status.ok()) return status;
+  return checkpoint();
+}
+
+Status Recording::checkpoint() {
+  Status status = impl_->exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  if (!status.ok()) return status;
+  Result<Query> mode = query("PRAGMA journal_mode=DELETE");
+  if (!mode.ok()) return mode.status();
+  if (!mode->next() && !mode->status().ok())
+    return Status(mode->status()).with_context("fold the write-ahead log into " + impl_->path);
+  if (mode->text(0) != "delete")
+    return Status(Code::busy, impl_->path + ": another program still reads the recording, so its "
+                                            "write-ahead log cannot be folded in");
+  return {};
+}
+
+bool Recording::closed() { return get_int("closed", 0) == 1; }
+std::string Recording::closed_reason() { return get_or("closed_reason", ""); }
+
+Status Recording::check_integrity() {
+  Result<Query> check = query("PRAGMA integrity_check(1)");
+  if (!check.ok()) return check.status();
+  if (!check->next()) return check->status();
+  const std::string answer = check->text(0);
+  if (answer == "ok") return {};
+  return Status(Code::corruption, impl_->path + ": " + answer);
+}
+
+} // namespace hitproof::schema
