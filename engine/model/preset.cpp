@@ -92,7 +92,6 @@ ModelConfig make_parity() {
   c.kda_heads = 4;
   c.kda_dim = 8;
   c.index_topk = 32;
-  c.expert_width = 16;
   return c;
 }
 

@@ -1,0 +1,14 @@
+// From a profile of texts to the numbers that the kernels take; free choices are made by timing.
+#pragma once
+
+#include "engine/model/preset.h"
+#include "engine/model/profile.h"
+#include "kernels/model/profile.h"
+
+namespace hitproof::engine {
+
+/// Every pinned choice as it stands; for every free one the candidate that ran fastest just now on this machine at
+/// these dimensions, so that two processes may well differ. Throws std::invalid_argument for a bad value.
+kernels::KernelProfile choose_kernels(const ModelConfig& config, int tp, const KernelProfile& profile);
+
+}  // namespace hitproof::engine
