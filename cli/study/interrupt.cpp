@@ -1,6 +1,7 @@
 #include "cli/study/interrupt.h"
 
 #include <csignal>
+#include <initializer_list>
 
 namespace hitproof::cli {
 namespace {

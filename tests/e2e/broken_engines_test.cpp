@@ -66,9 +66,13 @@ TEST_F(BrokenEngines, EachIsCaughtByItsOwnRule) {
     const auto must = list(entry, "must"), never = list(entry, "never_pass"), may = list(entry, "may");
     for (const auto& rule : all_rules) {
       const std::string verdict = rule_verdict(audit, rule);
-      if (in(must, rule)) EXPECT_EQ(verdict, "fail") << rule;
-      else if (in(never, rule)) EXPECT_NE(verdict, "pass") << rule;
-      else if (!in(may, rule)) EXPECT_EQ(verdict, "pass") << rule;
+      if (in(must, rule)) {
+        EXPECT_EQ(verdict, "fail") << rule;
+      } else if (in(never, rule)) {
+        EXPECT_NE(verdict, "pass") << rule;
+      } else if (!in(may, rule)) {
+        EXPECT_EQ(verdict, "pass") << rule;
+      }
     }
   }
 }
