@@ -57,7 +57,9 @@ struct RankStart {
   uint64_t weight_seed = 0;
   int32_t tp = 1;
   int32_t num_blocks = 0;          // block ids of the pool, the null block included
-  std::vector<NamedText> profile;  // the seven recorded kernel choices of this rank; empty: the preset's own
+  int32_t drafts = 1;              // draft tokens a step may carry
+  std::vector<NamedText> profile;  // the seven recorded kernel choices of this rank; none at all: the pinned profile
+  bool free_tuners = false;        // choices without a recorded value are left to the model; otherwise they are refused
   std::string break_name;          // empty: none
   std::string cache_server;        // address (channel.h); empty: the connector is off
   uint64_t instance = 0;           // one number per engine, so that two engines can share one cache server
