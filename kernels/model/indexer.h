@@ -77,8 +77,9 @@ void indexer_scores(const IndexerShape& shape, const float* codes, int64_t codes
                     int64_t score_stride) noexcept;
 
 // The topk pools of the highest score among scores[0..pools), ascending by pool id; equal scores:
-// lower id first; NaN counts as lowest. Returns min(topk, pools).
-int indexer_topk(const float* scores, int pools, int topk, int32_t* selected) noexcept;
+// lower id first; NaN counts as lowest. Returns min(topk, pools). keys: workspace of pools values,
+// rounded up to 8.
+int indexer_topk(const float* scores, int pools, int topk, int32_t* selected, int32_t* keys) noexcept;
 
 // Query chain done: codes and folded of rows whose positions are positions[r] (nullptr: first + r).
 // Writes selected pools (ascending) to pools_out[r*pools_stride ..] and their number to counts[r].

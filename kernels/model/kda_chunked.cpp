@@ -113,14 +113,13 @@ void make_pairs(int dim, int rows, const Chunk& c) {
 }
 
 template <int R, int NV>
-void decayed_rows(const KdaShape& shape, const KdaInput& in, int head, int first, int r0, int col,
-                  const Chunk& c, const float* state, float* o, int64_t o_stride) {
-  const int dim = shape.dim;
+void decayed_rows(int dim, int r0, int col, const Chunk& c, const float* state, float* o,
+                  int64_t o_stride) {
   const auto zero = [](auto, auto) { return _mm256_setzero_ps(); };
   multiply_tile<R, NV>(
       c.k_decayed + int64_t{r0} * dim, dim, 1, dim, state + col, dim, zero,
       [&](auto r, auto v, __m256 sum) {
-        const float* value = value_row(shape, in, head, first + r0 + r) + col + v * 8;
+        const float* value = c.tokens.v + int64_t{r0 + r} * dim + col + v * 8;
         const __m256 beta = simd::bcast(c.tokens.beta + r0 + r);
         simd::store(c.values + int64_t{r0 + r} * dim + col + v * 8,
                     simd::mul(beta, simd::sub(simd::load(value), sum)));
@@ -132,15 +131,14 @@ void decayed_rows(const KdaShape& shape, const KdaInput& in, int head, int first
 }
 
 template <int NV>
-void run_columns(const KdaShape& shape, const KdaInput& in, int head, int first, int rows, int col,
-                 const Chunk& c, float* state, float* o, int64_t o_stride) {
-  const int dim = shape.dim;
+void run_columns(int dim, int rows, int col, const Chunk& c, float* state, float* o,
+                 int64_t o_stride) {
   int r0 = 0;
   for (; r0 + 4 <= rows; r0 += 4) {
-    decayed_rows<4, NV>(shape, in, head, first, r0, col, c, state, o, o_stride);
+    decayed_rows<4, NV>(dim, r0, col, c, state, o, o_stride);
   }
   for (; r0 < rows; ++r0) {
-    decayed_rows<1, NV>(shape, in, head, first, r0, col, c, state, o, o_stride);
+    decayed_rows<1, NV>(dim, r0, col, c, state, o, o_stride);
   }
   for (int r = 0; r < rows; ++r) {
     float* value = c.values + int64_t{r} * dim + col;
@@ -179,7 +177,7 @@ void run_columns(const KdaShape& shape, const KdaInput& in, int head, int first,
 }  // namespace
 
 size_t chunked_workspace_floats(int dim) {
-  return size_t{7} * max_chunk * dim + 2 * max_chunk + dim + size_t{2} * max_chunk * max_chunk;
+  return size_t{8} * max_chunk * dim + 2 * max_chunk + dim + size_t{2} * max_chunk * max_chunk;
 }
 
 void prefill_chunked(const KdaShape& shape, int chunk, const KdaInput& in, int rows,
@@ -212,10 +210,10 @@ void prefill_chunked(const KdaShape& shape, int chunk, const KdaInput& in, int r
       float* out = o + begin * o_stride + int64_t{h} * dim;
       int col = 0;
       for (; col + 16 <= dim; col += 16) {
-        run_columns<2>(shape, in, h, begin, count, col, c, state, out, o_stride);
+        run_columns<2>(dim, count, col, c, state, out, o_stride);
       }
       for (; col < dim; col += 8) {
-        run_columns<1>(shape, in, h, begin, count, col, c, state, out, o_stride);
+        run_columns<1>(dim, count, col, c, state, out, o_stride);
       }
     }
   }

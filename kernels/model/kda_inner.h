@@ -8,11 +8,13 @@ namespace hitproof::kernels::kda {
 inline constexpr int max_dim = 128;
 inline constexpr int max_chunk = 64;
 
-// q (normalised, scaled), k (normalised), a = exp(g), row stride dim; kq = q . k after scaling.
+// q (normalised, scaled), k (normalised), a = exp(g), v, row stride dim; kq = q . k after scaling.
+// v is copied because the recurrence waits for it: a burst of copies hides the memory's latency.
 struct Tokens {
   float* q;
   float* k;
   float* a;
+  float* v;
   float* kq;
   float* beta;
 };
@@ -23,10 +25,6 @@ float* place_tokens(int dim, int rows, float* workspace, Tokens* tokens);
 // Rows [first, first + rows) of head h.
 void prepare_tokens(const KdaShape& shape, const KdaInput& in, int head, int first, int rows,
                     const Tokens& tokens);
-
-inline const float* value_row(const KdaShape& s, const KdaInput& in, int head, int row) {
-  return in.qkv + row * in.qkv_stride + (int64_t{2} * s.heads + head) * s.dim;
-}
 
 // Chunked prefill of all heads (kda_chunked.cpp).
 void prefill_chunked(const KdaShape& shape, int chunk, const KdaInput& in, int rows,

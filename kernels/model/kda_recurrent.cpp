@@ -37,9 +37,10 @@ template <int NV, bool Pending>
   simd::unroll<NV>([&](auto v) { r.v[v] = o.v[v] = _mm256_setzero_ps(); });
   for (int i = 0; i < dim; ++i) {
     const __m256 ai = simd::bcast(a + i), ki = simd::bcast(k + i), qi = simd::bcast(q + i);
+    const __m256 kpi = Pending ? simd::bcast(kp + i) : ai;
     simd::unroll<NV>([&](auto v) {
       __m256 s = simd::load(from + int64_t{i} * dim + v * 8);
-      if constexpr (Pending) s = simd::fma(simd::bcast(kp + i), d.v[v], s);
+      if constexpr (Pending) s = simd::fma(kpi, d.v[v], s);
       s = simd::mul(s, ai);
       simd::store(to + int64_t{i} * dim + v * 8, s);
       r.v[v] = simd::fma(ki, s, r.v[v]);
@@ -50,10 +51,8 @@ template <int NV, bool Pending>
 
 // `rows` tokens for NV vectors of columns from column `col` on. State: from -> to, [dim][dim].
 template <int NV>
-void run_columns(const KdaShape& shape, const KdaInput& in, int head, int first, int rows,
-                 const Tokens& t, int col, const float* from, float* to, float* out,
-                 int64_t out_stride) {
-  const int dim = shape.dim;
+void run_columns(int dim, int rows, const Tokens& t, int col, const float* from, float* to,
+                 float* out, int64_t out_stride) {
   Columns<NV> r, o, d{};
   for (int row = 0; row < rows; ++row) {
     const int64_t at = int64_t{row} * dim;
@@ -62,7 +61,7 @@ void run_columns(const KdaShape& shape, const KdaInput& in, int head, int first,
     } else {
       pass<NV, true>(dim, t.k + at, t.q + at, t.a + at, t.k + at - dim, d, to + col, to + col, r, o);
     }
-    const float* value = value_row(shape, in, head, first + row) + col;
+    const float* value = t.v + at + col;
     float* dst = out + row * out_stride + col;
     const __m256 beta = simd::bcast(t.beta + row), kq = simd::bcast(t.kq + row);
     simd::unroll<NV>([&](auto v) {
@@ -80,17 +79,25 @@ void run_columns(const KdaShape& shape, const KdaInput& in, int head, int first,
   }
 }
 
-void run_block(const KdaShape& shape, const KdaInput& in, int head, int first, int rows,
-               const Tokens& t, const float* from, float* to, float* out, int64_t out_stride) {
-  int col = 0;
-  for (; col + 32 <= shape.dim; col += 32) {
-    run_columns<4>(shape, in, head, first, rows, t, col, from, to, out, out_stride);
+void run_block(int dim, int rows, const Tokens& t, const float* from, float* to, float* out,
+               int64_t out_stride) {
+  // A store that misses holds back the state's stores behind it: fetch the output lines early.
+  for (int row = 0; row < rows; ++row) {
+    for (int i = 0; i < dim; i += 16) __builtin_prefetch(out + row * out_stride + i, 1);
   }
-  for (; col + 16 <= shape.dim; col += 16) {
-    run_columns<2>(shape, in, head, first, rows, t, col, from, to, out, out_stride);
-  }
-  for (; col < shape.dim; col += 8) {
-    run_columns<1>(shape, in, head, first, rows, t, col, from, to, out, out_stride);
+  // Three vectors of columns fill the registers best; four spill the broadcasts.
+  for (int col = 0; col < dim;) {
+    const int rest = dim - col;
+    if (rest >= 48 || rest == 24) {
+      run_columns<3>(dim, rows, t, col, from, to, out, out_stride);
+      col += 24;
+    } else if (rest >= 16) {
+      run_columns<2>(dim, rows, t, col, from, to, out, out_stride);
+      col += 16;
+    } else {
+      run_columns<1>(dim, rows, t, col, from, to, out, out_stride);
+      col += 8;
+    }
   }
 }
 
@@ -112,7 +119,7 @@ void prefill_recurrent(const KdaShape& shape, const KdaInput& in, int first, int
     for (int begin = 0; begin < rows; begin += token_block) {
       const int count = std::min(token_block, rows - begin);
       prepare_tokens(shape, in, h, first + begin, count, tokens);
-      run_block(shape, in, h, first + begin, count, tokens, from, to,
+      run_block(dim, count, tokens, from, to,
                 o + (first + begin) * o_stride + int64_t{h} * dim, o_stride);
       from = to;
     }
@@ -126,7 +133,8 @@ float* place_tokens(int dim, int rows, float* workspace, Tokens* tokens) {
   tokens->q = workspace;
   tokens->k = tokens->q + block;
   tokens->a = tokens->k + block;
-  tokens->kq = tokens->a + block;
+  tokens->v = tokens->a + block;
+  tokens->kq = tokens->v + block;
   tokens->beta = tokens->kq + rows;
   return tokens->beta + rows;
 }
@@ -138,6 +146,7 @@ void prepare_tokens(const KdaShape& shape, const KdaInput& in, int head, int fir
   for (int row = 0; row < rows; ++row) {
     const float* q = in.qkv + (first + row) * in.qkv_stride + int64_t{head} * dim;
     const float* k = q + int64_t{shape.heads} * dim;
+    const float* v = k + int64_t{shape.heads} * dim;
     const float* g = in.g + (first + row) * in.g_stride + int64_t{head} * dim;
     const __m256 qs = simd::splat(inverse_norm(q, dim, shape.l2_eps) * q_scale);
     const __m256 ks = simd::splat(inverse_norm(k, dim, shape.l2_eps));
@@ -149,6 +158,7 @@ void prepare_tokens(const KdaShape& shape, const KdaInput& in, int head, int fir
       simd::store(tokens.q + at + i, qv);
       simd::store(tokens.k + at + i, kv);
       simd::store(tokens.a + at + i, simd::exp(simd::load(g + i)));
+      simd::store(tokens.v + at + i, simd::load(v + i));
       dot = simd::fma(qv, kv, dot);
     }
     tokens.kq[row] = simd::sum_lanes(dot);

@@ -27,9 +27,9 @@ void float_to_e4m3(const float* in, uint8_t* out, size_t n) noexcept;
 
 // e^x; 0 below -87.33 (no denormal results), +inf above 88.72, NaN for NaN.
 void vector_exp(const float* in, float* out, size_t n) noexcept;
-// 1 / (1 + e^-x)
+// 1 / (1 + e^-x); e^-x is taken at -87 for x below -87
 void vector_sigmoid(const float* in, float* out, size_t n) noexcept;
-// x / (1 + e^-x)
+// x / (1 + e^-x), likewise
 void vector_silu(const float* in, float* out, size_t n) noexcept;
 
 // Natural-order Walsh-Hadamard transform of each row in place, scaled by 1/sqrt(dim); butterflies of
