@@ -1,0 +1,142 @@
+#include "probes/address_map.h"
+
+#include "probes/cuda_abi.h"
+#include "probes/intercept.h"
+
+#include <atomic>
+
+namespace hitproof::probes {
+namespace {
+
+// Ranges sorted by base in fixed arrays. Writers exclude each other by a lock and make the sequence
+// odd while they move entries; a reader that saw it odd or changed reads again. 64 Ki ranges are more
+// than any program here has at once, and pages of the arrays that are not used cost nothing.
+constexpr std::uint32_t capacity = 65536;
+std::atomic<std::uint64_t> bases[capacity], ends[capacity];
+std::atomic<std::uint32_t> kinds[capacity];
+std::atomic<std::uint32_t> used{0}, sequence{0};
+std::atomic<bool> lost_ranges{false};
+SpinLock writers;
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+// Index of the first range whose base is above `address`.
+std::uint32_t upper(std::uint64_t address, std::uint32_t n) noexcept {
+  std::uint32_t low = 0, high = n;
+  while (low < high) {
+    const std::uint32_t middle = (low + high) / 2;
+    if (bases[middle].load(relaxed) <= address) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+class Change {
+ public:
+  Change() noexcept {
+    writers.lock();
+    sequence.fetch_add(1, relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+  }
+  ~Change() {
+    sequence.fetch_add(1, std::memory_order_release);
+    writers.unlock();
+  }
+};
+
+void put_at(std::uint32_t i, std::uint64_t base, std::uint64_t end, std::uint32_t kind) noexcept {
+  bases[i].store(base, relaxed);
+  ends[i].store(end, relaxed);
+  kinds[i].store(kind, relaxed);
+}
+
+void move_entry(std::uint32_t to, std::uint32_t from) noexcept {
+  put_at(to, bases[from].load(relaxed), ends[from].load(relaxed), kinds[from].load(relaxed));
+}
+
+Memory ask_driver(std::uint64_t address) noexcept {
+  using Ask = int (*)(void*, int, devptr);
+  static std::atomic<void*> found{nullptr};
+  void* function = found.load(relaxed);
+  if (function == nullptr) {
+    function = find_driver_symbol("cuPointerGetAttribute");
+    found.store(function, relaxed);
+  }
+  if (function == nullptr) return lost_ranges.load(relaxed) ? Memory::unknown : Memory::host;
+  constexpr int memory_type = 2, is_managed = 8;
+  std::uint32_t type = 0, managed = 0;
+  const Ask ask = reinterpret_cast<Ask>(function);
+  const DepthGuard guard;
+  if (ask(&type, memory_type, address) != result_success) return Memory::host;
+  if (ask(&managed, is_managed, address) == result_success && managed != 0) return Memory::managed;
+  return type == memory_device ? Memory::device : Memory::host;
+}
+
+Memory kind_of(std::uint64_t address) noexcept {
+  const Memory kind = range_of(address).kind;
+  return kind != Memory::unknown ? kind : ask_driver(address);
+}
+
+} // namespace
+
+bool add_range(std::uint64_t base, std::uint64_t bytes, Memory kind) noexcept {
+  if (base == 0 || bytes == 0) return false;
+  const Change change;
+  const std::uint32_t n = used.load(relaxed);
+  std::uint32_t i = upper(base, n);
+  if (i > 0 && bases[i - 1].load(relaxed) == base) {
+    put_at(i - 1, base, base + bytes, static_cast<std::uint32_t>(kind));
+    return true;
+  }
+  if (n == capacity) {
+    lost_ranges.store(true, relaxed);
+    return false;
+  }
+  for (std::uint32_t k = n; k > i; --k) move_entry(k, k - 1);
+  put_at(i, base, base + bytes, static_cast<std::uint32_t>(kind));
+  used.store(n + 1, relaxed);
+  return true;
+}
+
+MappedRange remove_range(std::uint64_t base) noexcept {
+  const Change change;
+  const std::uint32_t n = used.load(relaxed);
+  const std::uint32_t i = upper(base, n);
+  if (i == 0 || bases[i - 1].load(relaxed) != base) return {};
+  const MappedRange range{base, ends[i - 1].load(relaxed) - base,
+                          static_cast<Memory>(kinds[i - 1].load(relaxed))};
+  for (std::uint32_t k = i; k < n; ++k) move_entry(k - 1, k);
+  used.store(n - 1, relaxed);
+  return range;
+}
+
+MappedRange range_of(std::uint64_t address) noexcept {
+  for (;;) {
+    const std::uint32_t before = sequence.load(std::memory_order_acquire);
+    if (before & 1) continue;
+    MappedRange range;
+    const std::uint32_t i = upper(address, used.load(relaxed));
+    if (i > 0) {
+      const std::uint64_t base = bases[i - 1].load(relaxed), end = ends[i - 1].load(relaxed);
+      if (address < end) range = {base, end - base, static_cast<Memory>(kinds[i - 1].load(relaxed))};
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (sequence.load(relaxed) == before) return range;
+  }
+}
+
+std::uint8_t direction_of(std::uint64_t dst, std::uint64_t src) noexcept {
+  const Memory to = kind_of(dst), from = kind_of(src);
+  const auto known = [](Memory m) { return m == Memory::device || m == Memory::host; };
+  if (!known(to) || !known(from)) return 4;
+  if (from == Memory::device) return to == Memory::device ? 2 : 0;
+  return to == Memory::device ? 1 : 3;
+}
+
+void forget_addresses_after_fork() noexcept {
+  // The ranges are still mapped in the child; only a writer that is gone may have left its marks.
+  writers.reset();
+  if (sequence.load(relaxed) & 1) sequence.fetch_add(1, relaxed);
+}
+
+} // namespace hitproof::probes

@@ -1,0 +1,78 @@
+// What every wrapper does around the real call: find it, let it run, observe it once.
+#pragma once
+
+#include "probes/hook_table.h"
+#include "probes/process_state.h"
+#include "schema/clock.h"
+#include "schema/journal.h"
+
+#include <cerrno>
+#include <cstdint>
+
+#define HITPROOF_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace hitproof::probes {
+
+struct Transfer;
+
+struct ThreadState {
+  std::uint32_t depth = 0;     // > 0: inside a recorded call, or inside the probe's own work
+  std::int32_t device = 0;
+  std::uint64_t call_seq = 0;  // copy calls of this thread
+  static constexpr std::size_t max_open = 4;
+  Transfer* open[max_open] = {}; // announced by this thread, not closed yet
+};
+// initial-exec: the library is loaded at start, and the address must not be computed by a call.
+extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
+
+// Makes the probe's own CUDA calls invisible to its hooks.
+class DepthGuard {
+ public:
+  DepthGuard() noexcept { ++thread_state.depth; }
+  ~DepthGuard() { --thread_state.depth; }
+  DepthGuard(const DepthGuard&) = delete;
+  DepthGuard& operator=(const DepthGuard&) = delete;
+};
+
+// One observed call. A runtime call that calls the driver is recorded once, at the level of its
+// first entry: the depth keeps the inner wrappers silent.
+class Call {
+ public:
+  Call(Hook hook, bool on_per_thread_stream, std::uint32_t asked_version) noexcept
+      : id(hook), per_thread(on_per_thread_stream), version(asked_version) {
+    ++thread_state.depth;
+    begin_ns = schema::now();
+  }
+  ~Call() {
+    --thread_state.depth;
+    errno = errno_;
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  void returned(int code) noexcept {
+    end_ns = schema::now();
+    errno_ = errno;
+    result = code;
+    hook_state[index_of(id)].calls.fetch_add(1, std::memory_order_relaxed);
+  }
+  HookState& state() const noexcept { return hook_state[index_of(id)]; }
+
+  const Hook id;
+  const bool per_thread;
+  const std::uint32_t version;
+  int result = 0;
+  std::uint64_t begin_ns = 0, end_ns = 0;
+
+ private:
+  int errno_ = 0;
+};
+
+inline bool observes() noexcept { return thread_state.depth == 0 && recording(); }
+
+// Appends a record of this thread; counts it as lost at `state` where that fails.
+template <class R> void put(HookState& state, const R& record, std::uint64_t t_ns) noexcept {
+  if (!schema::journal(record, t_ns)) state.dropped.fetch_add(1, std::memory_order_relaxed);
+}
+
+} // namespace hitproof::probes

@@ -1,0 +1,163 @@
+#include "probes/libraries.h"
+
+#include <atomic>
+#include <cstring>
+#include <elf.h>
+#include <link.h>
+
+namespace hitproof::probes {
+namespace {
+
+const char* file_name(const char* path) noexcept {
+  const char* slash = std::strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+bool begins(const char* text, const char* prefix) noexcept {
+  return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
+}
+
+struct DynamicTable {
+  const ElfW(Sym)* symbols = nullptr;
+  const char* strings = nullptr;
+  const std::uint32_t* gnu_hash = nullptr;
+};
+
+DynamicTable dynamic_table(const dl_phdr_info& info) noexcept {
+  DynamicTable table;
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    if (info.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    const auto* d = reinterpret_cast<const ElfW(Dyn)*>(info.dlpi_addr + info.dlpi_phdr[i].p_vaddr);
+    for (; d->d_tag != DT_NULL; ++d) {
+      // glibc relocates these pointers in place on x86-64.
+      if (d->d_tag == DT_SYMTAB) table.symbols = reinterpret_cast<const ElfW(Sym)*>(d->d_un.d_ptr);
+      if (d->d_tag == DT_STRTAB) table.strings = reinterpret_cast<const char*>(d->d_un.d_ptr);
+      if (d->d_tag == DT_GNU_HASH)
+        table.gnu_hash = reinterpret_cast<const std::uint32_t*>(d->d_un.d_ptr);
+    }
+  }
+  return table;
+}
+
+std::uint32_t gnu_hash_of(const char* name) noexcept {
+  std::uint32_t h = 5381;
+  for (; *name != '\0'; ++name) h = h * 33 + static_cast<unsigned char>(*name);
+  return h;
+}
+
+// Layout: bucket count, first hashed symbol, bloom words, bloom shift, bloom, buckets, chains.
+const ElfW(Sym)* find_symbol(const DynamicTable& t, const char* name) noexcept {
+  if (t.symbols == nullptr || t.strings == nullptr || t.gnu_hash == nullptr) return nullptr;
+  const std::uint32_t bucket_count = t.gnu_hash[0], first = t.gnu_hash[1], bloom = t.gnu_hash[2];
+  const std::uint32_t* buckets = t.gnu_hash + 4 + bloom * (sizeof(ElfW(Addr)) / 4);
+  const std::uint32_t* chains = buckets + bucket_count;
+  if (bucket_count == 0) return nullptr;
+  const std::uint32_t hash = gnu_hash_of(name);
+  std::uint32_t i = buckets[hash % bucket_count];
+  if (i < first) return nullptr;
+  for (;; ++i) {
+    const std::uint32_t chain = chains[i - first];
+    if ((chain | 1) == (hash | 1) && std::strcmp(t.strings + t.symbols[i].st_name, name) == 0 &&
+        t.symbols[i].st_shndx != SHN_UNDEF) {
+      return &t.symbols[i];
+    }
+    if (chain & 1) return nullptr;
+  }
+}
+
+struct Search {
+  const char* library;
+  const char* symbol;
+  void* found;
+};
+
+int search_object(dl_phdr_info* info, std::size_t, void* data) noexcept {
+  Search& search = *static_cast<Search*>(data);
+  if (info->dlpi_name == nullptr || !begins(file_name(info->dlpi_name), search.library)) return 0;
+  const ElfW(Sym)* symbol = find_symbol(dynamic_table(*info), search.symbol);
+  if (symbol == nullptr) return 0;
+  search.found = reinterpret_cast<void*>(info->dlpi_addr + symbol->st_value);
+  return 1;
+}
+
+int count_cuda(dl_phdr_info* info, std::size_t, void* data) noexcept {
+  CudaLibraries& seen = *static_cast<CudaLibraries*>(data);
+  if (info->dlpi_name == nullptr) return 0;
+  const char* name = file_name(info->dlpi_name);
+  const auto note = [&](int& count, char (&first)[256]) {
+    if (count++ == 0) std::strncpy(first, info->dlpi_name, sizeof first - 1);
+  };
+  if (begins(name, "libcudart.so")) note(seen.runtimes, seen.runtime);
+  if (begins(name, "libcuda.so")) note(seen.drivers, seen.driver);
+  return 0;
+}
+
+struct Owner {
+  std::uint64_t address;
+  bool cuda;
+};
+
+int find_owner(dl_phdr_info* info, std::size_t, void* data) noexcept {
+  Owner& owner = *static_cast<Owner*>(data);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& header = info->dlpi_phdr[i];
+    const std::uint64_t begin = info->dlpi_addr + header.p_vaddr;
+    if (header.p_type != PT_LOAD || owner.address < begin || owner.address >= begin + header.p_memsz)
+      continue;
+    const char* name = info->dlpi_name == nullptr ? "" : file_name(info->dlpi_name);
+    owner.cuda = begins(name, "libcuda.so") || begins(name, "libcudart.so");
+    return 1;
+  }
+  return 0;
+}
+
+template <class F> F from_libc(std::atomic<F>& cache, const char* symbol) noexcept {
+  F function = cache.load(std::memory_order_acquire);
+  if (function == nullptr) {
+    // Since glibc 2.34 both are in libc itself, before that in libdl.
+    void* found = symbol_in_library("libc.so", symbol);
+    if (found == nullptr) found = symbol_in_library("libdl.so", symbol);
+    function = reinterpret_cast<F>(found);
+    cache.store(function, std::memory_order_release);
+  }
+  return function;
+}
+
+std::atomic<DlsymFunction> libc_dlsym{nullptr};
+std::atomic<DlvsymFunction> libc_dlvsym{nullptr};
+
+} // namespace
+
+void* symbol_in_library(const char* library, const char* symbol) noexcept {
+  Search search{library, symbol, nullptr};
+  dl_iterate_phdr(search_object, &search);
+  return search.found;
+}
+
+CudaLibraries cuda_libraries() noexcept {
+  CudaLibraries seen;
+  dl_iterate_phdr(count_cuda, &seen);
+  return seen;
+}
+
+std::uint64_t library_changes() noexcept {
+  std::uint64_t changes = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        *static_cast<std::uint64_t*>(data) = info->dlpi_adds + info->dlpi_subs;
+        return 1;
+      },
+      &changes);
+  return changes;
+}
+
+bool in_cuda_library(const void* address) noexcept {
+  Owner owner{reinterpret_cast<std::uint64_t>(address), false};
+  dl_iterate_phdr(find_owner, &owner);
+  return owner.cuda;
+}
+
+DlsymFunction real_dlsym() noexcept { return from_libc(libc_dlsym, "dlsym"); }
+DlvsymFunction real_dlvsym() noexcept { return from_libc(libc_dlvsym, "dlvsym"); }
+
+} // namespace hitproof::probes

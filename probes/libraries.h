@@ -1,0 +1,32 @@
+// The loaded libraries, looked at without dlsym: the probe exports dlsym itself, so it needs another
+// way to the real one, and it has to know whether more than one CUDA runtime is mapped.
+#pragma once
+
+#include <cstdint>
+
+namespace hitproof::probes {
+
+// Address of `symbol` in the loaded object whose file name begins with `library` ("libc.so"), read
+// from its dynamic symbol table; null where there is none. Takes no loader lock but that of
+// dl_iterate_phdr, allocates nothing.
+void* symbol_in_library(const char* library, const char* symbol) noexcept;
+
+// How many distinct loaded objects have a file name that begins with "libcudart.so" / "libcuda.so".
+struct CudaLibraries {
+  int runtimes = 0, drivers = 0;
+  char runtime[256] = {}, driver[256] = {}; // the first of each
+};
+CudaLibraries cuda_libraries() noexcept;
+// Changes whenever an object is loaded or unloaded.
+std::uint64_t library_changes() noexcept;
+
+// True where `address` lies in an object whose file name begins with libcuda.so or libcudart.so.
+bool in_cuda_library(const void* address) noexcept;
+
+// The C library's dlsym, dlvsym.
+using DlsymFunction = void* (*)(void*, const char*);
+using DlvsymFunction = void* (*)(void*, const char*, const char*);
+DlsymFunction real_dlsym() noexcept;
+DlvsymFunction real_dlvsym() noexcept;
+
+} // namespace hitproof::probes

@@ -1,0 +1,122 @@
+// The probe's dlsym and dlvsym. Programs and libraries that look CUDA calls up by name get the
+// wrappers; everything else goes on to the C library by a jump, not by a call: the C library finds
+// the caller, on which RTLD_NEXT depends, by its return address, and a wrapper that calls would be
+// that caller.
+#include "probes/hook_table.h"
+#include "probes/intercept.h"
+#include "probes/libraries.h"
+
+#include <dlfcn.h>
+
+namespace hitproof::probes {
+
+// Where the two exported functions jump to; filled in by the choosers below, which always run first.
+extern "C" {
+__attribute__((visibility("hidden"))) void* hitproof_next_dlsym = nullptr;
+__attribute__((visibility("hidden"))) void* hitproof_next_dlvsym = nullptr;
+}
+
+namespace {
+
+// The pointer to hand out instead of `real`, or null to let the call go on to the C library.
+void* choose(void* handle, const char* symbol, void* (*look_up)(void*, const char*, const char*),
+             const char* version) noexcept {
+  // Another preloaded library that wraps CUDA asks for the next one: it must get just that.
+  if (handle == RTLD_NEXT || symbol == nullptr) return nullptr;
+  const Hook hook = hook_named(symbol);
+  if (hook == Hook::none || stay_out_if_ambiguous() || !recording()) return nullptr;
+  // With RTLD_DEFAULT the C library finds our wrapper by itself, because the probe comes early; only
+  // where no CUDA library has the name must the answer stay null.
+  if (handle == RTLD_DEFAULT) {
+    return real_function(hook) != nullptr ? hook_table[index_of(hook)].wrapper[0] : nullptr;
+  }
+  void* real = look_up(handle, symbol, version);
+  if (real == nullptr) return nullptr;
+  if (is_wrapper(real)) return real_function(hook) != nullptr ? real : nullptr;
+  if (!in_cuda_library(real)) return nullptr; // a library's own function of that name
+  HookState& state = hook_state[index_of(hook)];
+  void* expected = nullptr;
+  state.real.compare_exchange_strong(expected, real);
+  hook_state[index_of(version == nullptr ? Hook::dlsym : Hook::dlvsym)].calls.fetch_add(
+      1, std::memory_order_relaxed);
+  return hook_table[index_of(hook)].wrapper[0];
+}
+
+} // namespace
+
+extern "C" {
+
+__attribute__((visibility("hidden"))) void* hitproof_choose_dlsym(void* handle, const char* symbol) noexcept {
+  if (hitproof_next_dlsym == nullptr) hitproof_next_dlsym = reinterpret_cast<void*>(real_dlsym());
+  return choose(
+      handle, symbol,
+      [](void* h, const char* s, const char*) { return real_dlsym()(h, s); }, nullptr);
+}
+
+__attribute__((visibility("hidden"))) void* hitproof_choose_dlvsym(void* handle, const char* symbol,
+                                                                   const char* version) noexcept {
+  if (hitproof_next_dlvsym == nullptr) hitproof_next_dlvsym = reinterpret_cast<void*>(real_dlvsym());
+  return choose(
+      handle, symbol,
+      [](void* h, const char* s, const char* v) { return real_dlvsym()(h, s, v); }, version);
+}
+}
+
+// Arguments are saved over the choice; with no wrapper chosen the registers and the stack are as the
+// caller left them when the C library is entered.
+__asm__(R"(
+    .text
+    .globl dlsym
+    .type dlsym, @function
+dlsym:
+    .cfi_startproc
+    endbr64
+    pushq %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq %rsi
+    .cfi_adjust_cfa_offset 8
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call hitproof_choose_dlsym
+    addq $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq %rsi
+    .cfi_adjust_cfa_offset -8
+    popq %rdi
+    .cfi_adjust_cfa_offset -8
+    testq %rax, %rax
+    jne 1f
+    movq hitproof_next_dlsym(%rip), %rax
+    jmp *%rax
+1:  ret
+    .cfi_endproc
+    .size dlsym, .-dlsym
+
+    .globl dlvsym
+    .type dlvsym, @function
+dlvsym:
+    .cfi_startproc
+    endbr64
+    pushq %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq %rsi
+    .cfi_adjust_cfa_offset 8
+    pushq %rdx
+    .cfi_adjust_cfa_offset 8
+    call hitproof_choose_dlvsym
+    popq %rdx
+    .cfi_adjust_cfa_offset -8
+    popq %rsi
+    .cfi_adjust_cfa_offset -8
+    popq %rdi
+    .cfi_adjust_cfa_offset -8
+    testq %rax, %rax
+    jne 1f
+    movq hitproof_next_dlvsym(%rip), %rax
+    jmp *%rax
+1:  ret
+    .cfi_endproc
+    .size dlvsym, .-dlvsym
+)");
+
+} // namespace hitproof::probes

@@ -1,0 +1,97 @@
+#include "probes/coverage.h"
+#include "probes/observers.h"
+#include "schema/records.h"
+#include "schema/sha256.h"
+
+namespace hitproof::probes {
+namespace {
+
+schema::rec::order_op start(const Call& call, OrderOp op, stream_t stream,
+                            std::uint64_t event) noexcept {
+  constexpr std::uint64_t per_thread_stream = 2;
+  schema::rec::order_op r;
+  r.stream = stream == nullptr && call.per_thread ? per_thread_stream : at(stream);
+  r.event = event;
+  r.end_ns = call.end_ns;
+  r.result = call.result;
+  r.call = static_cast<std::uint32_t>(call.id);
+  r.op = op;
+  r.device = static_cast<std::uint8_t>(thread_state.device);
+  return r;
+}
+
+// Under capture these calls order nothing at run time: they become edges or nodes of a graph.
+bool only_edge(stream_t stream) noexcept {
+  if (!captures(stream)) return false;
+  count(Counter::captured);
+  return true;
+}
+
+} // namespace
+
+void order(const Call& call, OrderOp op, stream_t stream, event_t event) noexcept {
+  if (op == op_stream_wait_event && only_edge(stream)) return;
+  put(call.state(), start(call, op, stream, at(event)), call.begin_ns);
+}
+
+void event_recorded(const Call& call, stream_t stream, event_t event, unsigned flags) noexcept {
+  // An external record becomes a node that records at every launch; its launches are not unfolded.
+  if (only_edge(stream)) return;
+  put(call.state(), start(call, op_event_record, stream, at(event)), call.begin_ns);
+}
+
+void event_handle(const Call& call, OrderOp op, event_t event, const IpcHandle* handle) noexcept {
+  schema::rec::order_op r = start(call, op, nullptr, at(event));
+  if (handle != nullptr && (op == op_event_open || call.result == result_success)) {
+    r.handle = schema::sha256(handle->bytes, sizeof handle->bytes);
+  }
+  put(call.state(), r, call.begin_ns);
+}
+
+void host_function(const Call& call, stream_t stream, std::uint64_t function) noexcept {
+  if (only_edge(stream)) return;
+  schema::rec::order_op r = start(call, op_host_function, stream, 0);
+  r.value = function;
+  put(call.state(), r, call.begin_ns);
+}
+
+void memory_op(const Call& call, OrderOp op, stream_t stream, devptr address,
+               std::uint64_t value) noexcept {
+  if (only_edge(stream)) return;
+  schema::rec::order_op r = start(call, op, stream, address);
+  r.value = value;
+  put(call.state(), r, call.begin_ns);
+}
+
+void memory_ops(const Call& call, stream_t stream, unsigned n, const BatchMemOp* ops) noexcept {
+  if (ops == nullptr || only_edge(stream)) return;
+  enum : std::uint32_t { wait32 = 1, write32 = 2, wait64 = 4, write64 = 5 };
+  for (unsigned i = 0; i < n; ++i) {
+    const BatchMemOp& op = ops[i];
+    const bool wide = op.operation == wait64 || op.operation == write64;
+    const bool waits = op.operation == wait32 || op.operation == wait64;
+    if (!wide && !waits && op.operation != write32) continue; // flush and barrier name no value
+    schema::rec::order_op r = start(call, waits ? op_wait_value : op_write_value, stream, op.address);
+    r.value = wide ? op.value : op.value & 0xffffffffu;
+    put(call.state(), r, call.begin_ns);
+  }
+}
+
+void device_chosen(const Call& call, int device) noexcept {
+  if (call.result == result_success) thread_state.device = device;
+}
+
+void context_chosen(const Call& call) noexcept {
+  using Get = int (*)(int*);
+  if (call.result != result_success) return;
+  static std::atomic<void*> found{nullptr};
+  void* get = found.load(std::memory_order_relaxed);
+  if (get == nullptr) {
+    get = find_driver_symbol("cuCtxGetDevice");
+    found.store(get, std::memory_order_relaxed);
+  }
+  int device = 0;
+  if (get != nullptr && reinterpret_cast<Get>(get)(&device) == result_success) thread_state.device = device;
+}
+
+} // namespace hitproof::probes

@@ -1,0 +1,202 @@
+#include "probes/process_state.h"
+
+#include "poison/pattern.h"
+#include "probes/coverage.h"
+#include "probes/hitproof.h"
+#include "probes/intercept.h"
+#include "probes/libraries.h"
+#include "schema/records.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+namespace hitproof::probes {
+
+std::atomic<Activity> activity{Activity::unknown};
+thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
+
+namespace {
+
+Settings current;
+SpinLock starting;
+std::atomic<bool> hooks_written{false}, forks_watched{false}, ambiguous{false};
+std::atomic<std::uint64_t> libraries_seen{0};
+// The role is set by one announcement and read by flushes.
+char role_text[24];
+std::int32_t role_rank = -1;
+
+std::uint64_t number(const char* name) noexcept {
+  const char* text = std::getenv(name);
+  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
+}
+
+bool says(const char* name, const char* value) noexcept {
+  const char* text = std::getenv(name);
+  return text != nullptr && std::strcmp(text, value) == 0;
+}
+
+Settings read_environment(const char* directory) noexcept {
+  Settings s;
+  if (says("HITPROOF_PROBES", "off")) return s;
+  s.mode = HITPROOF_MODE_LEDGER;
+  s.recording_tag = poison::recording_tag(directory);
+  if (says("HITPROOF_PROBES", "metadata")) return s;
+  s.mode |= HITPROOF_MODE_DIGESTS | HITPROOF_MODE_POISON | HITPROOF_MODE_TAILS | HITPROOF_MODE_COMPARE;
+  s.delay_ns = number("HITPROOF_SAVE_DELAY_MS") * 1'000'000u;
+  if (s.delay_ns != 0) s.mode |= HITPROOF_MODE_DELAY;
+  if (says("HITPROOF_TAIL_EFFECT", "effective")) s.flip = 1;
+  if (says("HITPROOF_TAIL_EFFECT", "naive")) s.flip = 2;
+  if (s.flip != 0) s.mode |= HITPROOF_MODE_TAIL_EFFECT;
+  s.force_drop = static_cast<std::uint32_t>(number("HITPROOF_FORCE_DROP"));
+  return s;
+}
+
+void after_fork_in_child() noexcept {
+  starting.reset();
+  thread_state = ThreadState{};
+  forget_addresses_after_fork();
+  forget_counters_after_fork();
+  forget_graphs_after_fork();
+  forget_device_work_after_fork();
+  forget_transfers_after_fork();
+  hooks_written.store(false, std::memory_order_relaxed);
+  std::memset(role_text, 0, sizeof role_text);
+  role_rank = -1;
+  // The child writes its own process record when it has something to record.
+  if (activity.load(std::memory_order_relaxed) == Activity::recording) {
+    activity.store(Activity::unknown, std::memory_order_release);
+  }
+}
+
+void meta(const char* name, std::string_view value) noexcept {
+  schema::rec::meta r;
+  schema::set_text(r.name, name);
+  schema::set_text(r.value, value);
+  schema::journal(r);
+}
+
+void write_environment() noexcept {
+  // By allow-list: what changes how the engine or the probe behaves, nothing that names the machine.
+  static constexpr const char* allowed[] = {"CUDA_", "HITPROOF_", "VLLM_", "LMCACHE_"};
+  for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
+    const char* equals = std::strchr(*e, '=');
+    if (equals == nullptr) continue;
+    for (const char* prefix : allowed) {
+      if (std::strncmp(*e, prefix, std::strlen(prefix)) != 0) continue;
+      char name[32] = "env:";
+      const std::size_t length = static_cast<std::size_t>(equals - *e);
+      std::memcpy(name + 4, *e, length < sizeof name - 5 ? length : sizeof name - 5);
+      meta(name, equals + 1);
+    }
+  }
+}
+
+} // namespace
+
+const Settings& settings() noexcept { return current; }
+
+void SpinLock::lock() noexcept {
+  while (held_.exchange(true, std::memory_order_acquire)) sched_yield();
+}
+
+void start_recording() noexcept {
+  // A hooked call made by the start itself must not start it again.
+  static thread_local constinit bool inside = false;
+  if (inside) return;
+  inside = true;
+  const LockGuard guard(starting);
+  if (activity.load(std::memory_order_acquire) == Activity::unknown) {
+    const char* directory = std::getenv("HITPROOF_DIR");
+    if (directory != nullptr && directory[0] == '/') current = read_environment(directory);
+    if (current.mode == 0 || ambiguous.load()) {
+      activity.store(Activity::inert, std::memory_order_release);
+    } else {
+      if (!forks_watched.exchange(true)) {
+        pthread_atfork(nullptr, nullptr, after_fork_in_child);
+      }
+      write_process_record("", -1);
+      meta("probe.version", HITPROOF_VERSION);
+      write_environment();
+      activity.store(Activity::recording, std::memory_order_release);
+    }
+  }
+  inside = false;
+}
+
+bool stay_out_if_ambiguous() noexcept {
+  if (ambiguous.load(std::memory_order_relaxed)) return true;
+  const std::uint64_t changes = library_changes();
+  if (libraries_seen.exchange(changes, std::memory_order_relaxed) == changes) return false;
+  const CudaLibraries seen = cuda_libraries();
+  if (seen.runtimes < 2 && seen.drivers < 2) return false;
+  if (ambiguous.exchange(true)) return true;
+  const bool was_recording = recording();
+  if (was_recording) {
+    write_coverage("path:two_runtimes", static_cast<std::uint64_t>(seen.runtimes + seen.drivers), 0,
+                   false, 0);
+  }
+  activity.store(Activity::inert, std::memory_order_release);
+  if (was_recording) {
+    char line[256];
+    const int n = std::snprintf(line, sizeof line,
+                                "hitproof: %d libcudart and %d libcuda are mapped in process %d: the "
+                                "probe cannot tell whose calls are whose and stays out\n",
+                                seen.runtimes, seen.drivers, static_cast<int>(getpid()));
+    if (n > 0 && write(2, line, static_cast<std::size_t>(n)) < 0) return true;
+  }
+  return true;
+}
+
+void write_process_record(const char* role, std::int32_t rank) noexcept {
+  if (role[0] != '\0') {
+    std::snprintf(role_text, sizeof role_text, "%s", role);
+    role_rank = rank;
+  }
+  schema::rec::process r;
+  schema::set_text(r.role, role_text);
+  char path[512];
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (n > 0) {
+    path[n] = '\0';
+    const char* slash = std::strrchr(path, '/');
+    schema::set_text(r.exe, slash == nullptr ? path : slash + 1);
+  }
+  r.parent = static_cast<std::uint32_t>(getppid());
+  r.mode = current.mode;
+  r.rank = role_rank;
+  schema::journal(r);
+}
+
+void write_hook_records_once() noexcept {
+  if (hooks_written.load(std::memory_order_relaxed) || hooks_written.exchange(true)) return;
+  for (std::size_t i = 1; i < hook_count; ++i) {
+    schema::rec::hook r;
+    r.id = static_cast<std::uint32_t>(i);
+    r.level = static_cast<std::uint32_t>(hook_table[i].level);
+    r.installed = real_function(static_cast<Hook>(i)) != nullptr;
+    schema::set_text(r.name, hook_table[i].symbol);
+    schema::journal(r);
+  }
+}
+
+namespace {
+
+// Before the program's own constructors where the loader's order allows it; a hooked call that comes
+// earlier starts the recording itself.
+__attribute__((constructor)) void at_load() {
+  if (!recording()) return;
+  const CudaLibraries seen = cuda_libraries();
+  if (stay_out_if_ambiguous()) return;
+  if (seen.runtimes + seen.drivers > 0) write_hook_records_once();
+}
+
+__attribute__((destructor)) void at_exit() {
+  if (recording()) flush_coverage();
+}
+
+} // namespace
+} // namespace hitproof::probes

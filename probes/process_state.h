@@ -1,0 +1,75 @@
+// What the probe knows about its process: whether it records at all, in which mode, and the counters
+// of what it could not record. Made once, at load or at the first hooked call, whichever comes first;
+// made anew in a forked child.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace hitproof::probes {
+
+enum class Activity : int { unknown = 0, recording = 1, inert = 2 };
+
+struct Settings {
+  std::uint32_t mode = 0; // bits of hitproof_mode()
+  std::uint64_t delay_ns = 0;
+  std::uint32_t force_drop = 0; // drop every Nth page record, 0: none
+  std::uint32_t flip = 0;       // 0 no tail flips, 1 at the effective address, 2 at the naive one
+  std::uint32_t recording_tag = 0;
+};
+
+extern std::atomic<Activity> activity;
+
+// Reads the environment and writes the process's first records.
+void start_recording() noexcept;
+const Settings& settings() noexcept;
+
+// True where hooks record. The first call starts the recording.
+inline bool recording() noexcept {
+  const Activity now = activity.load(std::memory_order_acquire);
+  if (now == Activity::recording) return true;
+  if (now == Activity::inert) return false;
+  start_recording();
+  return activity.load(std::memory_order_acquire) == Activity::recording;
+}
+
+// Two runtimes or two drivers are mapped: the probe cannot know whose call is whose. It says so once
+// and from then on only passes calls through. Returns true where that is so.
+bool stay_out_if_ambiguous() noexcept;
+
+// Writes role, rank, executable and mode (again, when the program announces its role).
+void write_process_record(const char* role, std::int32_t rank) noexcept;
+// Writes the table of hook ids once, when the process first shows that it uses CUDA.
+void write_hook_records_once() noexcept;
+
+// Short critical sections of announcements, allocations and graphs; never on the path of a copy.
+// A forked child starts with all of them open, whatever the parent's threads were doing.
+class SpinLock {
+ public:
+  void lock() noexcept;
+  void unlock() noexcept { held_.store(false, std::memory_order_release); }
+  void reset() noexcept { unlock(); }
+
+ private:
+  std::atomic<bool> held_{false};
+};
+
+class LockGuard {
+ public:
+  explicit LockGuard(SpinLock& lock) noexcept : lock_(lock) { lock_.lock(); }
+  ~LockGuard() { lock_.unlock(); }
+  LockGuard(const LockGuard&) = delete;
+  LockGuard& operator=(const LockGuard&) = delete;
+
+ private:
+  SpinLock& lock_;
+};
+
+// In a forked child: what each part has to forget (threads that are gone, locks they held).
+void forget_counters_after_fork() noexcept;
+void forget_transfers_after_fork() noexcept;
+void forget_device_work_after_fork() noexcept;
+void forget_graphs_after_fork() noexcept;
+void forget_addresses_after_fork() noexcept;
+
+} // namespace hitproof::probes

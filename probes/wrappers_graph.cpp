@@ -1,0 +1,2 @@
+#define HP_ONLY "probes/hooks_graph.def"
+#include "probes/wrap.h"
