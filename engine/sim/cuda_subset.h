@@ -40,9 +40,11 @@ CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuCtxPushCurrent_v2(CUcontext context);
 CUresult cuCtxPopCurrent_v2(CUcontext* context);
 CUresult cuCtxGetDevice(CUdevice* device);
+CUresult cuCtxGetDevice_v2(CUdevice* device, CUcontext context);
 CUresult cuCtxGetFlags(unsigned int* flags);
 CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest);
 CUresult cuCtxSynchronize();
+CUresult cuCtxSynchronize_v2(CUcontext context);
 
 CUresult cuMemGetInfo_v2(size_t* free, size_t* total);
 CUresult cuMemAlloc_v2(CUdeviceptr* ptr, size_t bytes);
@@ -114,6 +116,7 @@ CUresult cuMemsetD2D32Async(CUdeviceptr dst, size_t pitch, unsigned int value, s
 
 CUresult cuStreamCreate(CUstream* stream, unsigned int flags);
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority);
+CUresult cuStreamDestroy(CUstream stream);
 CUresult cuStreamDestroy_v2(CUstream stream);
 CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamQuery(CUstream stream);
@@ -138,11 +141,13 @@ CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
                                CUstreamBatchMemOpParams* operations, unsigned int flags);
 
 CUresult cuEventCreate(CUevent* event, unsigned int flags);
+CUresult cuEventDestroy(CUevent event);
 CUresult cuEventDestroy_v2(CUevent event);
 CUresult cuEventRecord(CUevent event, CUstream stream);
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags);
 CUresult cuEventQuery(CUevent event);
 CUresult cuEventSynchronize(CUevent event);
+CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end);
 CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end);
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
