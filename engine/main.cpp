@@ -1,13 +1,4 @@
 // hitproof-engine: one program, one process per role.
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <exception>
-#include <filesystem>
-#include <string>
-
 #include "engine/describe.h"
 #include "engine/front/front.h"
 #include "engine/front/options.h"
@@ -15,6 +6,14 @@
 #include "engine/runtime/rank_process.h"
 #include "engine/sim/reexec.h"
 #include "probes/hitproof.h"
+
+#include <cstdio>
+#include <dlfcn.h>
+#include <exception>
+#include <filesystem>
+#include <stdlib.h>
+#include <string>
+#include <unistd.h>
 
 namespace {
 
@@ -30,23 +29,28 @@ std::string probe_library() {
   const char* probes = getenv("HITPROOF_PROBES");
   if (!getenv("HITPROOF_DIR") || (probes && std::string(probes) == "off")) return {};
   const auto program = std::filesystem::read_symlink("/proc/self/exe");
-  return (program.parent_path().parent_path() / "lib/hitproof/libhitproof.so").lexically_normal().string();
+  return (program.parent_path().parent_path() / "lib/hitproof/libhitproof.so")
+      .lexically_normal()
+      .string();
 }
 
-// Puts the process on its device and under the probe: by a preload, hence by executing once more. Returns what is wrong,
-// or nothing.
+// Puts the process on its device and under the probe: by a preload, hence by executing once more.
+// Returns what is wrong, or nothing.
 std::string settle(const std::string& device, int argc, char** argv) {
   const std::string probe = probe_library();
   if (!probe.empty() && !std::filesystem::exists(probe))
-    return "HITPROOF_DIR is set but the probe " + probe + " does not exist; build it, or set HITPROOF_PROBES=off";
+    return "HITPROOF_DIR is set but the probe " + probe +
+           " does not exist; build it, or set HITPROOF_PROBES=off";
   if (device == "sim") {
     const sim::SimDevice settled = sim::ensure_sim_device(argc, argv, probe);
     return settled.ok ? std::string() : settled.message;
   }
   if (probe.empty() || hitproof_mode) return {};
   const char* present = getenv("LD_PRELOAD");
-  if (present && std::string(present).find(probe) != std::string::npos) return "the probe " + probe + " could not be preloaded";
-  setenv("LD_PRELOAD", (probe + (present && *present ? ":" + std::string(present) : "")).c_str(), 1);
+  if (present && std::string(present).find(probe) != std::string::npos)
+    return "the probe " + probe + " could not be preloaded";
+  setenv("LD_PRELOAD", (probe + (present && *present ? ":" + std::string(present) : "")).c_str(),
+         1);
   execv("/proc/self/exe", argv);
   return "cannot execute this program again under the probe";
 }
@@ -60,18 +64,23 @@ int run(int argc, char** argv) {
     return 0;
   }
   setenv("HITPROOF_SIM_SEED", std::to_string(line.front.seed).c_str(), 0);
-  if (const std::string wrong = settle(line.device, argc, argv); !wrong.empty()) return refuse(wrong);
+  if (const std::string wrong = settle(line.device, argc, argv); !wrong.empty())
+    return refuse(wrong);
   switch (line.command) {
-    case Command::front: return engine::run_front(line.front);
-    case Command::rank: return engine::run_rank(line.rank);
-    case Command::cache_server: return engine::run_cache_server(line.cache_server.server);
-    case Command::describe:
-    case Command::none: break;
+  case Command::front:
+    return engine::run_front(line.front);
+  case Command::rank:
+    return engine::run_rank(line.rank);
+  case Command::cache_server:
+    return engine::run_cache_server(line.cache_server.server);
+  case Command::describe:
+  case Command::none:
+    break;
   }
   return 2;
 }
 
-}  // namespace
+} // namespace
 
 int main(int argc, char** argv) {
   try {

@@ -1,24 +1,28 @@
 #include "engine/front/announce.h"
 
-#include <span>
-
 #include "engine/runtime/keys.h"
 #include "probes/hitproof.h"
+
+#include <span>
 
 namespace hitproof::engine {
 
 void announce_request(const Sequence& sequence) {
   if (!hitproof_request) return;
-  const Digest prompt = prefix_digest(std::span(sequence.tokens).first(static_cast<size_t>(sequence.prompt_tokens)));
-  const hitproof_request_t record{sequence.id, prompt.data(), static_cast<uint32_t>(sequence.prompt_tokens),
+  const Digest prompt =
+      prefix_digest(std::span(sequence.tokens).first(static_cast<size_t>(sequence.prompt_tokens)));
+  const hitproof_request_t record{sequence.id, prompt.data(),
+                                  static_cast<uint32_t>(sequence.prompt_tokens),
                                   static_cast<uint32_t>(sequence.max_tokens), sequence.tag.c_str()};
   hitproof_request(&record);
 }
 
 void announce_block(const BlockEvent& event) {
   if (!hitproof_block) return;
-  const hitproof_block_t record{event.request, static_cast<uint32_t>(event.block), event.generation, event.group,
-                                static_cast<uint16_t>(event.op), event.token_begin, event.token_end};
+  const hitproof_block_t record{
+      event.request,  static_cast<uint32_t>(event.block), event.generation,
+      event.group,    static_cast<uint16_t>(event.op),    event.token_begin,
+      event.token_end};
   hitproof_block(&record);
 }
 
@@ -27,8 +31,10 @@ void announce_admission(const Admission& a) {
   const bool loaded = a.label_boundary > a.local_hit;
   const uint32_t source = (a.local_hit > 0 ? 1u : 0u) + (loaded ? 2u : 0u);
   const auto u = [](int32_t value) { return static_cast<uint32_t>(value); };
-  const hitproof_admission_t record{a.request, a.lookup, u(a.local_hit), u(a.external_hit), u(a.label_boundary),
-                                    u(a.computed), u(a.scheduled), 0, u(a.preemptions), source};
+  const hitproof_admission_t record{
+      a.request,           a.lookup,      u(a.local_hit), u(a.external_hit),
+      u(a.label_boundary), u(a.computed), u(a.scheduled), 0,
+      u(a.preemptions),    source};
   hitproof_admission(&record);
 }
 
@@ -42,10 +48,10 @@ void announce_lookup(const LookupReply& reply, uint64_t request, uint32_t query_
       const uint32_t answer = reply.answers[rank][group];
       const size_t chunks = answer / chunk_tokens;
       const bool known = chunks > 0 && rank < keys.size() && chunks <= keys[rank].size();
-      hitproof_lookup_answer(reply.lookup, (known ? keys[rank][chunks - 1] : none).data(), static_cast<int>(rank),
-                             static_cast<int>(group), answer);
+      hitproof_lookup_answer(reply.lookup, (known ? keys[rank][chunks - 1] : none).data(),
+                             static_cast<int>(rank), static_cast<int>(group), answer);
     }
   }
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -7,17 +7,19 @@
 namespace hitproof::engine {
 
 size_t BlockPool::KeyHash::operator()(const Key& key) const {
-  size_t word = 0;  // the content is a SHA-256 already: any of its words is a good hash
+  size_t word = 0; // the content is a SHA-256 already: any of its words is a good hash
   std::memcpy(&word, key.content.data(), sizeof word);
   return word ^ static_cast<size_t>(key.group) * 0x9E3779B97F4A7C15ull;
 }
 
 BlockPool::BlockPool(int num_blocks, Observer observer) : observer_(std::move(observer)) {
   if (num_blocks < 2)
-    throw std::invalid_argument("a block pool needs at least 2 blocks (block 0 is the null block), got " +
-                                std::to_string(num_blocks));
+    throw std::invalid_argument(
+        "a block pool needs at least 2 blocks (block 0 is the null block), got " +
+        std::to_string(num_blocks));
   blocks_.resize(static_cast<size_t>(num_blocks));
-  for (int32_t block = 1; block < num_blocks; ++block) link_before(block, 0);
+  for (int32_t block = 1; block < num_blocks; ++block)
+    link_before(block, 0);
 }
 
 void BlockPool::link_before(int32_t block, int32_t successor) {
@@ -68,7 +70,8 @@ std::optional<int32_t> BlockPool::take(uint64_t request, int group, uint32_t beg
 
 void BlockPool::share(int32_t block, uint64_t request) {
   Block& b = at(block);
-  if (!b.filed) throw std::logic_error("block " + std::to_string(block) + " is shared but not cached");
+  if (!b.filed)
+    throw std::logic_error("block " + std::to_string(block) + " is shared but not cached");
   if (b.owners++ == 0) unlink(block);
   tell(block, request, BlockOp::reused);
 }
@@ -85,7 +88,8 @@ void BlockPool::release(int32_t block, uint64_t request) {
 
 void BlockPool::file(int32_t block, const PrefixHash& content, uint64_t request) {
   Block& b = at(block);
-  if (b.owners <= 0) throw std::logic_error("block " + std::to_string(block) + " is filed but has no owner");
+  if (b.owners <= 0)
+    throw std::logic_error("block " + std::to_string(block) + " is filed but has no owner");
   if (b.filed) return;
   if (!contents_.try_emplace(Key{b.group, content}, block).second) return;
   b.filed = true;
@@ -100,8 +104,9 @@ int32_t BlockPool::find(int group, const PrefixHash& content) const {
 
 bool BlockPool::reset() {
   if (in_use() != 0) return false;
-  for (int32_t block = 1; block <= capacity(); ++block) unfile(block, 0);
+  for (int32_t block = 1; block <= capacity(); ++block)
+    unfile(block, 0);
   return true;
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,12 +1,14 @@
 // The pool of block ids that all cache groups share, and the device's prefix cache over it.
 //
-// Promises: block 0 is the null block and never given out. A block id belongs to one group at a time, because
-// the groups overlay each other in the same bytes. Each giving-out raises the id's generation, so that an id
-// together with its generation names one use of its bytes for ever. A block may be filed under the content it
-// holds (group and hash of the prefix); it stays findable after its last owner let go of it, until its id
-// is needed again: free ids are given out uncached ones first, then the cached one released longest ago.
-// Not thread safe: the engine's loop owns it.
+// Promises: block 0 is the null block and never given out. A block id belongs to one group at a
+// time, because the groups overlay each other in the same bytes. Each giving-out raises the id's
+// generation, so that an id together with its generation names one use of its bytes for ever. A
+// block may be filed under the content it holds (group and hash of the prefix); it stays findable
+// after its last owner let go of it, until its id is needed again: free ids are given out uncached
+// ones first, then the cached one released longest ago. Not thread safe: the engine's loop owns it.
 #pragma once
+
+#include "engine/front/prefix_hash.h"
 
 #include <array>
 #include <cstdint>
@@ -14,8 +16,6 @@
 #include <optional>
 #include <unordered_map>
 #include <vector>
-
-#include "engine/front/prefix_hash.h"
 
 namespace hitproof::engine {
 
@@ -39,15 +39,16 @@ class BlockPool {
   /// `num_blocks` counts the null block; throws std::invalid_argument below 2.
   explicit BlockPool(int num_blocks, Observer observer = {});
 
-  /// Gives out a block to a request for tokens [begin, end) of a group; nothing where all are in use.
+  /// Gives out a block to a request for tokens [begin, end) of a group; nothing where all are in
+  /// use.
   std::optional<int32_t> take(uint64_t request, int group, uint32_t begin, uint32_t end);
   /// Another owner for a cached block that find() returned.
   void share(int32_t block, uint64_t request);
   /// One owner lets go.
   void release(int32_t block, uint64_t request);
 
-  /// Files an owned block under its content. Where another block already holds that content, that one stays
-  /// the findable one and this one remains unfiled.
+  /// Files an owned block under its content. Where another block already holds that content, that
+  /// one stays the findable one and this one remains unfiled.
   void file(int32_t block, const PrefixHash& content, uint64_t request);
   /// The block that holds the content for the group, or 0.
   int32_t find(int group, const PrefixHash& content) const;
@@ -63,7 +64,8 @@ class BlockPool {
   int in_use() const { return capacity() - free_count_; }
 
  private:
-  // Free blocks form a ring through element 0, which is never free itself: next of 0 is given out first.
+  // Free blocks form a ring through element 0, which is never free itself: next of 0 is given out
+  // first.
   struct Block {
     uint32_t generation = 0;
     int32_t owners = 0;
@@ -95,4 +97,4 @@ class BlockPool {
   int free_count_ = 0;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

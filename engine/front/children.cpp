@@ -1,17 +1,16 @@
 #include "engine/front/children.h"
 
+#include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdexcept>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <chrono>
-#include <cstring>
-#include <stdexcept>
 
 namespace hitproof::engine {
 namespace {
@@ -20,10 +19,11 @@ namespace {
   throw std::runtime_error(what + ": " + std::strerror(errno));
 }
 
-// From here to exec only calls that are safe after fork. Exit status 127 says that exec failed, as in a shell.
+// From here to exec only calls that are safe after fork. Exit status 127 says that exec failed, as
+// in a shell.
 [[noreturn]] void become(const ChildSpec& spec, char* const* argv, int log_fd, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // the front died before the line above
+  if (getppid() != parent) _exit(127); // the front died before the line above
   setpgid(0, 0);
   if (log_fd >= 0) dup2(log_fd, STDERR_FILENO);
   // Standard output belongs to the front's own answers.
@@ -34,12 +34,13 @@ namespace {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
   close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
-  for (const int fd : spec.inherited) fcntl(fd, F_SETFD, 0);
+  for (const int fd : spec.inherited)
+    fcntl(fd, F_SETFD, 0);
   execv("/proc/self/exe", argv);
   _exit(127);
 }
 
-}  // namespace
+} // namespace
 
 Children::~Children() {
   kill_all();
@@ -55,7 +56,8 @@ void Children::start(const ChildSpec& spec) {
   std::vector<std::string> words = {"hitproof-engine"};
   words.insert(words.end(), spec.arguments.begin(), spec.arguments.end());
   std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
+  for (std::string& word : words)
+    argv.push_back(word.data());
   argv.push_back(nullptr);
 
   const pid_t parent = getpid();
@@ -88,7 +90,8 @@ bool Children::wait_all(int timeout_ms) {
   const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
   for (Child& child : children_) {
     while (!child.ended) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
       if (left < 0) return false;
       pollfd watched{child.pidfd.get(), POLLIN, 0};
       if (poll(&watched, 1, static_cast<int>(left)) < 0 && errno != EINTR) return false;
@@ -113,7 +116,8 @@ std::string Children::describe(const Child& child) {
   } else {
     text += "ended with status " + std::to_string(WEXITSTATUS(child.status));
   }
-  return text + (child.log_path.empty() ? "; its messages are above" : "; its log is " + child.log_path);
+  return text +
+         (child.log_path.empty() ? "; its messages are above" : "; its log is " + child.log_path);
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

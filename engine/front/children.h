@@ -1,25 +1,25 @@
-// The processes that the front starts: how they start, how their end is noticed, how none is left behind.
+// The processes that the front starts: how they start, how their end is noticed, how none is left
+// behind.
 //
-// Promises: a child dies with the front, whatever kills the front (PR_SET_PDEATHSIG, set before it can be missed). It
-// inherits the descriptors named for it and no other. Its standard error goes to its log file, or to the front's where no
-// log folder is given. It has a process group of its own, so that a Ctrl-C in the terminal reaches the front alone, which
-// then ends things in order.
+// Promises: a child dies with the front, whatever kills the front (PR_SET_PDEATHSIG, set before it
+// can be missed). It inherits the descriptors named for it and no other. Its standard error goes to
+// its log file, or to the front's where no log folder is given. It has a process group of its own,
+// so that a Ctrl-C in the terminal reaches the front alone, which then ends things in order.
 #pragma once
 
-#include <sys/types.h>
+#include "engine/runtime/channel.h"
 
 #include <string>
+#include <sys/types.h>
 #include <vector>
-
-#include "engine/runtime/channel.h"
 
 namespace hitproof::engine {
 
 struct ChildSpec {
-  std::string role;                    // "rank 2", "cache server"; used in messages
-  std::vector<std::string> arguments;  // after the program's own path
-  std::vector<int> inherited;          // descriptors, same numbers in the child
-  std::string log_path;                // empty: the front's standard error
+  std::string role;                   // "rank 2", "cache server"; used in messages
+  std::vector<std::string> arguments; // after the program's own path
+  std::vector<int> inherited;         // descriptors, same numbers in the child
+  std::string log_path;               // empty: the front's standard error
 };
 
 struct Child {
@@ -27,7 +27,7 @@ struct Child {
   pid_t pid = -1;
   Fd pidfd;
   bool ended = false;
-  int status = 0;  // as from waitpid, once ended
+  int status = 0; // as from waitpid, once ended
 };
 
 class Children {
@@ -38,8 +38,8 @@ class Children {
   /// Kills and reaps what is left.
   ~Children();
 
-  /// Starts this program again. Call from the main thread, before other threads exist: PR_SET_PDEATHSIG follows the
-  /// thread that forks. Throws std::runtime_error that names the role.
+  /// Starts this program again. Call from the main thread, before other threads exist:
+  /// PR_SET_PDEATHSIG follows the thread that forks. Throws std::runtime_error that names the role.
   void start(const ChildSpec& spec);
   /// Reaps a child whose pidfd is readable.
   void reap(Child& child);
@@ -55,4 +55,4 @@ class Children {
   std::vector<Child> children_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,8 +1,8 @@
 #include "engine/front/engine.h"
 
-#include <chrono>
-
 #include "engine/front/announce.h"
+
+#include <chrono>
 
 namespace hitproof::engine {
 
@@ -15,18 +15,22 @@ struct Engine::Pending {
   double age() const { return std::chrono::duration<double>(Clock::now() - arrival).count(); }
 };
 
-Engine::Engine(const EngineConfig& config, std::vector<Channel> ranks, Channel server, Metrics& metrics)
-    : config_(config),
-      ranks_(std::move(ranks)),
-      index_(config.connector ? std::make_unique<CacheServerIndex>(std::move(server), config.scheduler.block_tokens) : nullptr),
-      metrics_(metrics),
-      pool_(config.num_blocks, announce_block),
+Engine::Engine(const EngineConfig& config, std::vector<Channel> ranks, Channel server,
+               Metrics& metrics)
+    : config_(config), ranks_(std::move(ranks)),
+      index_(config.connector ? std::make_unique<CacheServerIndex>(std::move(server),
+                                                                   config.scheduler.block_tokens)
+                              : nullptr),
+      metrics_(metrics), pool_(config.num_blocks, announce_block),
       scheduler_(config.scheduler, pool_, index_.get(),
                  [this](const Admission& a) {
                    announce_admission(a);
-                   if (a.preemptions == 0) metrics_.add_prompt_tokens(static_cast<uint64_t>(a.known_tokens));
+                   if (a.preemptions == 0)
+                     metrics_.add_prompt_tokens(static_cast<uint64_t>(a.known_tokens));
                  }),
-      orders_({static_cast<int>(ranks_.size()), config.scheduler.block_tokens, config.connector, config.broken}, pool_) {}
+      orders_({static_cast<int>(ranks_.size()), config.scheduler.block_tokens, config.connector,
+               config.broken},
+              pool_) {}
 
 Engine::~Engine() {
   request_stop();
@@ -59,7 +63,7 @@ void Engine::join() {
 }
 
 std::string Engine::refuse(int32_t prompt_tokens, int32_t max_tokens) const {
-  return scheduler_.refuse(prompt_tokens, max_tokens);  // reads constants only
+  return scheduler_.refuse(prompt_tokens, max_tokens); // reads constants only
 }
 
 bool Engine::post(Command command) {
@@ -104,11 +108,13 @@ void Engine::cancel(uint64_t request) {
 Engine::Reset Engine::reset_prefix_cache() {
   auto done = std::make_shared<std::promise<Reset>>();
   std::future<Reset> answer = done->get_future();
-  if (!post([this, done] { done->set_value(scheduler_.reset_prefix_cache() ? Reset::done : Reset::busy); }))
+  if (!post([this, done] {
+        done->set_value(scheduler_.reset_prefix_cache() ? Reset::done : Reset::busy);
+      }))
     return Reset::unavailable;
   try {
     return answer.get();
-  } catch (const std::future_error&) {  // the loop ended before it came to the command
+  } catch (const std::future_error&) { // the loop ended before it came to the command
     return Reset::unavailable;
   }
 }
@@ -119,7 +125,8 @@ std::string Engine::failure() const {
 }
 
 void Engine::start_ranks(const OnReady& on_ready) {
-  for (size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].send(config_.ranks.at(rank));
+  for (size_t rank = 0; rank < ranks_.size(); ++rank)
+    ranks_[rank].send(config_.ranks.at(rank));
   std::vector<RankReady> ready;
   std::vector<std::vector<NamedDigest>> inputs;
   for (Channel& rank : ranks_) {
@@ -157,37 +164,45 @@ bool Engine::take_commands() {
     if (stop_) return false;
     commands.swap(commands_);
   }
-  for (Command& command : commands) command();
+  for (Command& command : commands)
+    command();
   return true;
 }
 
 void Engine::step(const StepPlan& plan) {
   const std::vector<Step> orders = orders_.make(plan);
-  for (size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].send(orders[rank]);
+  for (size_t rank = 0; rank < ranks_.size(); ++rank)
+    ranks_[rank].send(orders[rank]);
   std::vector<StepDone> answers;
-  for (Channel& rank : ranks_) answers.push_back(rank.expect<StepDone>());
+  for (Channel& rank : ranks_)
+    answers.push_back(rank.expect<StepDone>());
   const std::vector<SeqResult> results = agreed_results(plan.step, answers);
 
   std::vector<SequenceOutcome> outcomes;
-  for (const SeqResult& r : results) outcomes.push_back({r.accepted, r.sampled, r.draft});
+  for (const SeqResult& r : results)
+    outcomes.push_back({r.accepted, r.sampled, r.draft});
   scheduler_.complete(plan, outcomes);
   publish(plan, results, outcomes);
-  for (const auto& finished : scheduler_.take_finished()) count_finished(finished->id, finished->finish);
+  for (const auto& finished : scheduler_.take_finished())
+    count_finished(finished->id, finished->finish);
 }
 
 void Engine::publish(const StepPlan& plan, const std::vector<SeqResult>& results,
                      const std::vector<SequenceOutcome>& outcomes) {
   for (size_t i = 0; i < outcomes.size(); ++i) {
     const Sequence& s = *plan.sequences[i].sequence;
-    const size_t count = outcomes[i].sampled.size();  // without what came after the request's end
+    const size_t count = outcomes[i].sampled.size(); // without what came after the request's end
     const auto found = pending_.find(s.id);
     if (count == 0 || found == pending_.end()) continue;
     if (results[i].logits.size() < count || results[i].margin.size() < count)
-      throw std::runtime_error("the ranks answered request " + std::to_string(s.id) + " without the digest of its logits");
+      throw std::runtime_error("the ranks answered request " + std::to_string(s.id) +
+                               " without the digest of its logits");
     TokenEvent event;
     event.tokens = outcomes[i].sampled;
-    event.logits.assign(results[i].logits.begin(), results[i].logits.begin() + static_cast<std::ptrdiff_t>(count));
-    event.margin.assign(results[i].margin.begin(), results[i].margin.begin() + static_cast<std::ptrdiff_t>(count));
+    event.logits.assign(results[i].logits.begin(),
+                        results[i].logits.begin() + static_cast<std::ptrdiff_t>(count));
+    event.margin.assign(results[i].margin.begin(),
+                        results[i].margin.begin() + static_cast<std::ptrdiff_t>(count));
     event.cached_tokens = s.cached_tokens;
     event.finish = s.finish;
     if (found->second->first_token) metrics_.first_token_after(found->second->age());
@@ -212,9 +227,11 @@ void Engine::fail_all(const std::string& message) {
     failure_ = message;
     unheard.swap(commands_);
   }
-  // Submissions that were still queued get their stream, so that they fail like the others; a queued reset's
-  // promise breaks when its command is destroyed, unless it can still be answered here.
-  for (Command& command : unheard) command();
+  // Submissions that were still queued get their stream, so that they fail like the others; a
+  // queued reset's promise breaks when its command is destroyed, unless it can still be answered
+  // here.
+  for (Command& command : unheard)
+    command();
   for (auto& [id, pending] : pending_) {
     TokenEvent event;
     event.error = message;
@@ -224,7 +241,8 @@ void Engine::fail_all(const std::string& message) {
 }
 
 void Engine::say_shutdown() {
-  for (Channel& rank : ranks_) rank.send(Shutdown{});
+  for (Channel& rank : ranks_)
+    rank.send(Shutdown{});
   // The ranks may still have work at the server: it is told when they have closed their side.
   for (Channel& rank : ranks_) {
     try {
@@ -241,4 +259,4 @@ void Engine::update_metrics() {
                      static_cast<double>(pool_.in_use()) / pool_.capacity(), scheduler_.counters());
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,10 +1,17 @@
-// The engine's loop: takes requests from any thread, plans steps, sends them to the ranks, gives tokens back.
+// The engine's loop: takes requests from any thread, plans steps, sends them to the ranks, gives
+// tokens back.
 //
-// Promises: one thread owns scheduler, block pool and all channels; everything public is thread safe. A failure (a rank
-// that died, ranks that disagree, a cache server that contradicts itself) ends the loop and fails every request with its
-// message. request_stop() fails running requests, says Shutdown to the ranks, waits until they have closed their side, then
-// says it to the cache server. Either way the loop reports its end once.
+// Promises: one thread owns scheduler, block pool and all channels; everything public is thread
+// safe. A failure (a rank that died, ranks that disagree, a cache server that contradicts itself)
+// ends the loop and fails every request with its message. request_stop() fails running requests,
+// says Shutdown to the ranks, waits until they have closed their side, then says it to the cache
+// server. Either way the loop reports its end once.
 #pragma once
+
+#include "engine/front/external_index.h"
+#include "engine/front/metrics.h"
+#include "engine/front/orders.h"
+#include "engine/front/request_stream.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -17,11 +24,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/front/external_index.h"
-#include "engine/front/metrics.h"
-#include "engine/front/orders.h"
-#include "engine/front/request_stream.h"
-
 namespace hitproof::engine {
 
 struct EngineConfig {
@@ -29,9 +31,9 @@ struct EngineConfig {
   int num_blocks = 0;
   bool connector = true;
   Break broken = Break::none;
-  bool shut_server_down = true;  // false: the cache server belongs to somebody else
+  bool shut_server_down = true; // false: the cache server belongs to somebody else
   uint64_t instance = 0;
-  std::vector<RankStart> ranks;  // what each rank is told at the start
+  std::vector<RankStart> ranks; // what each rank is told at the start
 };
 
 struct NewRequest {
@@ -52,8 +54,8 @@ class Engine {
 
   using OnReady = std::function<void(const std::vector<RankReady>&)>;
   using OnEnd = std::function<void(const std::string&)>;
-  /// Starts the loop. `on_ready` is called when all ranks are ready, `on_end` once with the failure's text, empty after
-  /// an orderly end; both on the loop's thread.
+  /// Starts the loop. `on_ready` is called when all ranks are ready, `on_end` once with the
+  /// failure's text, empty after an orderly end; both on the loop's thread.
   void start(OnReady on_ready, OnEnd on_end);
   /// Asks the loop to end after the step it is in; returns at once.
   void request_stop();
@@ -70,14 +72,15 @@ class Engine {
   std::string failure() const;
 
  private:
-  struct Pending;  // a request's stream and times
+  struct Pending; // a request's stream and times
   using Command = std::function<void()>;
 
   void run(const OnReady& on_ready);
   void start_ranks(const OnReady& on_ready);
   bool take_commands();
   void step(const StepPlan& plan);
-  void publish(const StepPlan& plan, const std::vector<SeqResult>& results, const std::vector<SequenceOutcome>& outcomes);
+  void publish(const StepPlan& plan, const std::vector<SeqResult>& results,
+               const std::vector<SequenceOutcome>& outcomes);
   void count_finished(uint64_t request, FinishReason reason);
   void fail_all(const std::string& message);
   void say_shutdown();
@@ -103,4 +106,4 @@ class Engine {
   std::atomic<uint64_t> requests_{0};
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

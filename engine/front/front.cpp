@@ -1,18 +1,5 @@
 #include "engine/front/front.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/eventfd.h>
-#include <sys/random.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <mutex>
-
 #include "engine/front/children.h"
 #include "engine/front/engine.h"
 #include "engine/front/front_setup.h"
@@ -20,11 +7,24 @@
 #include "engine/runtime/collectives.h"
 #include "probes/hitproof.h"
 
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <mutex>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
 namespace hitproof::engine {
 namespace {
 
-constexpr int ranks_end_ms = 20000;      // for running steps and open transfers
-constexpr int cause_shows_ms = 2000;     // between a channel's end and the news of the process behind it
+constexpr int ranks_end_ms = 20000; // for running steps and open transfers
+constexpr int cause_shows_ms =
+    2000; // between a channel's end and the news of the process behind it
 
 void say(const std::string& text) { std::fprintf(stderr, "hitproof-engine: %s\n", text.c_str()); }
 
@@ -47,10 +47,12 @@ class Signal {
 };
 
 Fd termination_signals() {
-  // Blocked before any thread exists, so that every thread has them blocked and only the descriptor sees them.
+  // Blocked before any thread exists, so that every thread has them blocked and only the descriptor
+  // sees them.
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, number);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP})
+    sigaddset(&set, number);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
   return Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -59,13 +61,15 @@ Fd termination_signals() {
 class Front {
  public:
   Front(const FrontOptions& options, FrontSetup setup)
-      : options_(options), setup_(std::move(setup)), signals_(termination_signals()), metrics_(setup_.model_name) {}
+      : options_(options), setup_(std::move(setup)), signals_(termination_signals()),
+        metrics_(setup_.model_name) {}
 
   int run() {
     const int port = http_.bind(options_.host, options_.port);
     start_children();
     announce();
-    engine_ = std::make_unique<Engine>(setup_.engine, std::move(rank_channels_), std::move(server_channel_), metrics_);
+    engine_ = std::make_unique<Engine>(setup_.engine, std::move(rank_channels_),
+                                       std::move(server_channel_), metrics_);
     engine_->start([this](const std::vector<RankReady>& ready) { on_ready(ready); },
                    [this](const std::string& error) { on_end(error); });
     const int code = supervise(port);
@@ -75,7 +79,9 @@ class Front {
 
  private:
   std::string log_path(const std::string& name) const {
-    return options_.log_dir.empty() ? std::string() : (std::filesystem::path(options_.log_dir) / (name + ".log")).string();
+    return options_.log_dir.empty()
+               ? std::string()
+               : (std::filesystem::path(options_.log_dir) / (name + ".log")).string();
   }
 
   void start_children() {
@@ -88,7 +94,8 @@ class Front {
                       std::to_string(options_.external_bytes), "--device", options_.device},
                      {listener.fd.get()},
                      log_path("cache-server")};
-      if (!setup_.server_break.empty()) spec.arguments.insert(spec.arguments.end(), {"--break", setup_.server_break});
+      if (!setup_.server_break.empty())
+        spec.arguments.insert(spec.arguments.end(), {"--break", setup_.server_break});
       children_.start(spec);
       // The listening socket is closed here: a dead server is seen at once, not after a full queue.
     }
@@ -97,23 +104,27 @@ class Front {
     for (int rank = 0; rank < options_.tp; ++rank) {
       auto [ours, theirs] = socket_pair();
       ChildSpec spec{"rank " + std::to_string(rank),
-                     {"rank", "--rank", std::to_string(rank), "--front-fd", std::to_string(theirs.get()), "--device", options_.device},
+                     {"rank", "--rank", std::to_string(rank), "--front-fd",
+                      std::to_string(theirs.get()), "--device", options_.device},
                      {theirs.get()},
                      log_path("rank-" + std::to_string(rank))};
       if (shared) {
-        spec.arguments.insert(spec.arguments.end(), {"--collectives-fd", std::to_string(shared.get())});
+        spec.arguments.insert(spec.arguments.end(),
+                              {"--collectives-fd", std::to_string(shared.get())});
         spec.inherited.push_back(shared.get());
       }
       children_.start(spec);
       rank_channels_.emplace_back(std::move(ours), spec.role);
-      setup_.engine.ranks[static_cast<size_t>(rank)].cache_server = options_.connector ? address : "";
+      setup_.engine.ranks[static_cast<size_t>(rank)].cache_server =
+          options_.connector ? address : "";
     }
     if (options_.connector) server_channel_ = Channel(connect_to(address), "cache server");
   }
 
   void announce() const {
     HITPROOF_CALL(process, ("front", -1));
-    for (const auto& [name, value] : setup_.facts) HITPROOF_CALL(meta, (name.c_str(), value.c_str()));
+    for (const auto& [name, value] : setup_.facts)
+      HITPROOF_CALL(meta, (name.c_str(), value.c_str()));
   }
 
   // On the engine's thread.
@@ -135,8 +146,10 @@ class Front {
 
   int supervise(int port) {
     for (;;) {
-      std::vector<pollfd> watched = {{signals_.get(), POLLIN, 0}, {ready_.fd(), POLLIN, 0}, {ended_.fd(), POLLIN, 0}};
-      for (const Child& child : children_.all()) watched.push_back({child.pidfd.get(), POLLIN, 0});
+      std::vector<pollfd> watched = {
+          {signals_.get(), POLLIN, 0}, {ready_.fd(), POLLIN, 0}, {ended_.fd(), POLLIN, 0}};
+      for (const Child& child : children_.all())
+        watched.push_back({child.pidfd.get(), POLLIN, 0});
       if (poll(watched.data(), watched.size(), -1) < 0) continue;
       for (size_t i = 0; i < children_.all().size(); ++i) {
         if (watched[i + 3].revents == 0) continue;
@@ -154,19 +167,21 @@ class Front {
     }
   }
 
-  // Something ended that should not have. What the engine's loop saw (a closed channel) is the effect more often
-  // than the cause, so the processes get a moment to show who died first.
+  // Something ended that should not have. What the engine's loop saw (a closed channel) is the
+  // effect more often than the cause, so the processes get a moment to show who died first.
   int fail(const std::string& cause) {
     std::string text = cause;
     if (text.empty()) {
       std::vector<pollfd> watched;
-      for (const Child& child : children_.all()) watched.push_back({child.pidfd.get(), POLLIN, 0});
+      for (const Child& child : children_.all())
+        watched.push_back({child.pidfd.get(), POLLIN, 0});
       poll(watched.data(), watched.size(), cause_shows_ms);
       const std::string error = engine_error();
       text = error;
       for (Child& child : children_.all()) {
         children_.reap(child);
-        if (child.ended) text = Children::describe(child) + (error.empty() ? "" : " (" + error + ")");
+        if (child.ended)
+          text = Children::describe(child) + (error.empty() ? "" : " (" + error + ")");
         if (child.ended) break;
       }
     }
@@ -181,7 +196,8 @@ class Front {
   int shut_down() {
     const bool starting = engine_->state() == Engine::State::starting;
     engine_->request_stop();
-    // A rank that is still making its weights does not listen yet: there is nothing to end in order.
+    // A rank that is still making its weights does not listen yet: there is nothing to end in
+    // order.
     if (starting) children_.kill_all();
     pollfd ended{ended_.fd(), POLLIN, 0};
     int code = 0;
@@ -223,7 +239,7 @@ class Front {
   std::unique_ptr<Engine> engine_;
 };
 
-}  // namespace
+} // namespace
 
 int run_front(const FrontOptions& options) {
   try {
@@ -241,4 +257,4 @@ int run_front(const FrontOptions& options) {
   }
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

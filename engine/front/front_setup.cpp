@@ -1,12 +1,11 @@
 #include "engine/front/front_setup.h"
 
-#include <sys/random.h>
+#include "engine/model/geometry.h"
+#include "engine/model/preset.h"
 
 #include <filesystem>
 #include <stdexcept>
-
-#include "engine/model/geometry.h"
-#include "engine/model/preset.h"
+#include <sys/random.h>
 
 namespace hitproof::engine {
 namespace {
@@ -17,8 +16,8 @@ uint64_t random_number() {
   return number == 0 ? 1 : number;
 }
 
-// Blocks of one request of that many tokens: attention, tail, and in each state group two working pages and one
-// page a checkpoint.
+// Blocks of one request of that many tokens: attention, tail, and in each state group two working
+// pages and one page a checkpoint.
 int blocks_of_request(int tokens, int block_tokens) {
   return tokens / block_tokens + 2 + num_state_groups * (2 + tokens / block_tokens);
 }
@@ -27,15 +26,17 @@ void make_log_folder(const std::string& folder) {
   if (folder.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw std::invalid_argument("--log-dir " + folder + " cannot be made: " + error.message());
+  if (error)
+    throw std::invalid_argument("--log-dir " + folder + " cannot be made: " + error.message());
 }
 
-}  // namespace
+} // namespace
 
 FrontSetup make_setup(const FrontOptions& o) {
   const ModelConfig model = find_preset(o.preset);
   if (const std::string wrong = check_config(model, o.tp); !wrong.empty())
-    throw std::invalid_argument("preset " + o.preset + " with --tp " + std::to_string(o.tp) + ": " + wrong);
+    throw std::invalid_argument("preset " + o.preset + " with --tp " + std::to_string(o.tp) + ": " +
+                                wrong);
   const CacheGeometry geometry(model, o.tp, 1);
   make_log_folder(o.log_dir);
 
@@ -54,15 +55,22 @@ FrontSetup make_setup(const FrontOptions& o) {
   e.scheduler.max_positions = model.max_positions;
   e.scheduler.full_lookup = o.full_lookup;
   if (e.broken == Break::prefill_split) e.scheduler.split = geometry.block_tokens / 2;
-  if (const std::string wrong = check_scheduler_config(e.scheduler); !wrong.empty()) throw std::invalid_argument(wrong);
+  if (const std::string wrong = check_scheduler_config(e.scheduler); !wrong.empty())
+    throw std::invalid_argument(wrong);
 
-  // One request of the greatest length always fits, and beside it a usual batch of four chunks each.
-  const int usual = o.max_sequences * blocks_of_request(4 * geometry.block_tokens, geometry.block_tokens);
-  e.num_blocks = o.num_blocks != 0 ? o.num_blocks : 1 + blocks_of_request(model.max_positions, geometry.block_tokens) + usual;
+  // One request of the greatest length always fits, and beside it a usual batch of four chunks
+  // each.
+  const int usual =
+      o.max_sequences * blocks_of_request(4 * geometry.block_tokens, geometry.block_tokens);
+  e.num_blocks = o.num_blocks != 0
+                     ? o.num_blocks
+                     : 1 + blocks_of_request(model.max_positions, geometry.block_tokens) + usual;
   const int least = 1 + blocks_of_request(1, geometry.block_tokens);
   if (e.num_blocks < least)
-    throw std::invalid_argument("--blocks " + std::to_string(o.num_blocks) + " is too small: the shortest request needs " +
-                                std::to_string(least - 1) + " blocks beside the null block; give at least " + std::to_string(least));
+    throw std::invalid_argument(
+        "--blocks " + std::to_string(o.num_blocks) + " is too small: the shortest request needs " +
+        std::to_string(least - 1) + " blocks beside the null block; give at least " +
+        std::to_string(least));
 
   const auto profiles = profile_of_ranks(o.profile, o.choices, o.tp);
   for (int rank = 0; rank < o.tp; ++rank) {
@@ -93,4 +101,4 @@ FrontSetup make_setup(const FrontOptions& o) {
   return setup;
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,13 +1,14 @@
-// From options to what the front works with: dimensions checked, sizes computed, every rank's start message.
+// From options to what the front works with: dimensions checked, sizes computed, every rank's start
+// message.
 #pragma once
-
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "engine/front/completions.h"
 #include "engine/front/engine.h"
 #include "engine/front/options.h"
+
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace hitproof::engine {
 
@@ -15,11 +16,12 @@ struct FrontSetup {
   EngineConfig engine;
   ApiLimits limits;
   std::string model_name;
-  std::string server_break;                                 // for the own cache server, empty: none
-  std::vector<std::pair<std::string, std::string>> facts;  // for the recording
+  std::string server_break;                               // for the own cache server, empty: none
+  std::vector<std::pair<std::string, std::string>> facts; // for the recording
 };
 
-/// Throws std::invalid_argument that says what is wrong and what would be right. Makes the log folder.
+/// Throws std::invalid_argument that says what is wrong and what would be right. Makes the log
+/// folder.
 FrontSetup make_setup(const FrontOptions& options);
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,13 +1,12 @@
 #include "engine/front/http_server.h"
 
-#include <httplib.h>
+#include "engine/front/tokenizer.h"
 
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <httplib.h>
 #include <thread>
-
-#include "engine/front/tokenizer.h"
 
 namespace hitproof::engine {
 namespace {
@@ -24,15 +23,17 @@ void answer_error(httplib::Response& response, const ApiError& error) {
 ApiError not_ready(const Engine& engine) {
   const std::string why = engine.failure();
   return {503, "service_unavailable_error",
-          why.empty() ? "the engine is not ready yet; ask GET /health and try again" : "the engine has ended: " + why};
+          why.empty() ? "the engine is not ready yet; ask GET /health and try again"
+                      : "the engine has ended: " + why};
 }
 
-}  // namespace
+} // namespace
 
 class HttpServer::Impl {
  public:
   Impl() {
-    // The library's default would set SO_REUSEPORT, with which two engines share a port and steal each other's requests.
+    // The library's default would set SO_REUSEPORT, with which two engines share a port and steal
+    // each other's requests.
     server_.set_socket_options([](socket_t socket) {
       const int yes = 1;
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -40,26 +41,32 @@ class HttpServer::Impl {
     server_.set_tcp_nodelay(true);
     server_.set_payload_max_length(max_body);
     server_.set_keep_alive_max_count(100000);
-    server_.set_keep_alive_timeout(1);  // an idle connection holds a thread, and the shutdown, no longer than that
+    server_.set_keep_alive_timeout(
+        1); // an idle connection holds a thread, and the shutdown, no longer than that
     server_.set_read_timeout(30);
     server_.new_task_queue = [] { return new httplib::ThreadPool(handler_threads); };
   }
 
   int bind(const std::string& host, int port) {
     errno = 0;
-    const int bound = port == 0 ? server_.bind_to_any_port(host) : server_.bind_to_port(host, port) ? port : -1;
+    const int bound = port == 0                          ? server_.bind_to_any_port(host)
+                      : server_.bind_to_port(host, port) ? port
+                                                         : -1;
     if (bound > 0) return bound;
     const int error = errno;
     std::string why = "cannot listen at " + host + " port " + std::to_string(port);
     if (error != 0) why += ": " + std::string(std::strerror(error));
-    throw BindError(why + (error == EADDRINUSE ? "; give another --port, or 0 for a free one, or end the program that has it"
-                                               : "; check --host and --port"));
+    throw BindError(
+        why + (error == EADDRINUSE
+                   ? "; give another --port, or 0 for a free one, or end the program that has it"
+                   : "; check --host and --port"));
   }
 
   void serve(Engine& engine, Metrics& metrics, const ApiLimits& limits, int max_positions) {
     engine_ = &engine;
     limits_ = limits;
-    post("/v1/completions", [this](const auto& request, auto& response) { complete(request, response); });
+    post("/v1/completions",
+         [this](const auto& request, auto& response) { complete(request, response); });
     post("/reset_prefix_cache", [this](const auto&, auto& response) { reset(response); });
     get("/health", [this](const auto&, auto& response) {
       if (engine_->state() != Engine::State::ready) throw not_ready(*engine_);
@@ -77,12 +84,15 @@ class HttpServer::Impl {
     server_.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
       if (!response.body.empty()) return;
       const int status = response.status;
-      std::string why = request.method + " " + request.path + " was not understood (HTTP " + std::to_string(status) + ")";
+      std::string why = request.method + " " + request.path + " was not understood (HTTP " +
+                        std::to_string(status) + ")";
       if (status == 404)
         why = "there is no " + request.method + " " + request.path +
-              " here; there are POST /v1/completions, GET /v1/models, /health, /metrics, /version and POST /reset_prefix_cache";
+              " here; there are POST /v1/completions, GET /v1/models, /health, /metrics, /version "
+              "and POST /reset_prefix_cache";
       if (status == 413) why = "the body is larger than " + std::to_string(max_body) + " bytes";
-      answer_error(response, {status, status == 404 ? "not_found_error" : "invalid_request_error", why});
+      answer_error(response,
+                   {status, status == 404 ? "not_found_error" : "invalid_request_error", why});
     });
     thread_ = std::thread([this] { server_.listen_after_bind(); });
   }
@@ -90,7 +100,8 @@ class HttpServer::Impl {
   void stop() {
     if (!thread_.joinable()) return;
     // stop() before the accept loop runs would be lost.
-    while (!server_.is_running() && !stopped_early()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (!server_.is_running() && !stopped_early())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     server_.stop();
     thread_.join();
   }
@@ -100,7 +111,8 @@ class HttpServer::Impl {
 
   // A handler's exceptions become answers.
   static Handler guarded(Handler handler) {
-    return [handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {
+    return [handler = std::move(handler)](const httplib::Request& request,
+                                          httplib::Response& response) {
       try {
         handler(request, response);
       } catch (const ApiError& error) {
@@ -120,21 +132,25 @@ class HttpServer::Impl {
 
   void reset(httplib::Response& response) {
     switch (engine_->reset_prefix_cache()) {
-      case Engine::Reset::done:
-        response.set_content("{}", "application/json");
-        return;
-      case Engine::Reset::busy:
-        throw ApiError(409, "invalid_request_error", "requests are running; reset the prefix cache when they have ended");
-      case Engine::Reset::unavailable:
-        throw not_ready(*engine_);
+    case Engine::Reset::done:
+      response.set_content("{}", "application/json");
+      return;
+    case Engine::Reset::busy:
+      throw ApiError(409, "invalid_request_error",
+                     "requests are running; reset the prefix cache when they have ended");
+    case Engine::Reset::unavailable:
+      throw not_ready(*engine_);
     }
   }
 
   void complete(const httplib::Request& request, httplib::Response& response) {
     auto parsed = std::make_shared<CompletionRequest>(parse_completion(request.body, limits_));
-    if (const std::string why = engine_->refuse(static_cast<int32_t>(parsed->prompt.size()), parsed->max_tokens); !why.empty())
+    if (const std::string why =
+            engine_->refuse(static_cast<int32_t>(parsed->prompt.size()), parsed->max_tokens);
+        !why.empty())
       throw ApiError(400, "invalid_request_error", why, "prompt");
-    const auto stream = engine_->submit({parsed->prompt, parsed->max_tokens, parsed->ignore_eos, request.get_header_value("X-Request-Id")});
+    const auto stream = engine_->submit({parsed->prompt, parsed->max_tokens, parsed->ignore_eos,
+                                         request.get_header_value("X-Request-Id")});
     if (!stream) throw not_ready(*engine_);
     const AnswerHead head{stream->request(), std::time(nullptr), limits_.model};
     if (parsed->stream) {
@@ -144,7 +160,8 @@ class HttpServer::Impl {
     }
   }
 
-  void answer_whole(const AnswerHead& head, const CompletionRequest& parsed, RequestStream& stream, httplib::Response& response) {
+  void answer_whole(const AnswerHead& head, const CompletionRequest& parsed, RequestStream& stream,
+                    httplib::Response& response) {
     TokenEvent all;
     while (!all.last()) {
       const auto event = stream.next(std::chrono::hours(1));
@@ -156,12 +173,17 @@ class HttpServer::Impl {
       all.finish = event->finish;
       all.error = event->error;
     }
-    if (!all.error.empty()) throw ApiError(503, "service_unavailable_error", "the request was not finished: " + all.error);
+    if (!all.error.empty())
+      throw ApiError(503, "service_unavailable_error",
+                     "the request was not finished: " + all.error);
     TextStream text;
     std::string shown = text.push(all.tokens);
     shown += text.finish();
-    const Usage usage{static_cast<int32_t>(parsed.prompt.size()), static_cast<int32_t>(all.tokens.size()), all.cached_tokens};
-    response.set_content(completion_body(head, shown, all, parsed.return_token_ids ? &parsed.prompt : nullptr, usage), "application/json");
+    const Usage usage{static_cast<int32_t>(parsed.prompt.size()),
+                      static_cast<int32_t>(all.tokens.size()), all.cached_tokens};
+    response.set_content(completion_body(head, shown, all,
+                                         parsed.return_token_ids ? &parsed.prompt : nullptr, usage),
+                         "application/json");
   }
 
   void answer_stream(const AnswerHead& head, const std::shared_ptr<CompletionRequest>& parsed,
@@ -182,10 +204,11 @@ class HttpServer::Impl {
         "text/event-stream",
         [=](size_t, httplib::DataSink& sink) {
           const auto event = stream->next(client_check);
-          if (!event) return sink.is_writable();  // nothing new: is anybody still there?
+          if (!event) return sink.is_writable(); // nothing new: is anybody still there?
           if (!event->error.empty()) {
             progress->ended = true;
-            send(sink, error_body({503, "service_unavailable_error", "the request was not finished: " + event->error}));
+            send(sink, error_body({503, "service_unavailable_error",
+                                   "the request was not finished: " + event->error}));
             sink.done();
             return true;
           }
@@ -196,7 +219,8 @@ class HttpServer::Impl {
           if (event->last()) shown += p.text.finish();
           const bool with_prompt = p.first && parsed->return_token_ids;
           p.first = false;
-          if (!send(sink, chunk_body(head, shown, *event, with_prompt ? &parsed->prompt : nullptr))) return false;
+          if (!send(sink, chunk_body(head, shown, *event, with_prompt ? &parsed->prompt : nullptr)))
+            return false;
           if (!event->last()) return true;
           p.ended = true;
           if (!send(sink, usage_chunk_body(head, p.usage)) || !send(sink, "[DONE]")) return false;
@@ -219,9 +243,10 @@ class HttpServer::Impl {
 HttpServer::HttpServer() : impl_(std::make_unique<Impl>()) {}
 HttpServer::~HttpServer() { impl_->stop(); }
 int HttpServer::bind(const std::string& host, int port) { return impl_->bind(host, port); }
-void HttpServer::serve(Engine& engine, Metrics& metrics, const ApiLimits& limits, int max_positions) {
+void HttpServer::serve(Engine& engine, Metrics& metrics, const ApiLimits& limits,
+                       int max_positions) {
   impl_->serve(engine, metrics, limits, max_positions);
 }
 void HttpServer::stop() { impl_->stop(); }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

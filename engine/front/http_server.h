@@ -1,16 +1,18 @@
-// The engine behind HTTP: completions, health, metrics, version, models, reset of the device prefix cache.
+// The engine behind HTTP: completions, health, metrics, version, models, reset of the device prefix
+// cache.
 //
-// Routes: POST /v1/completions, GET /v1/models, GET /health, GET /metrics, GET /version, POST /reset_prefix_cache.
-// Promises: every answer that is not a success is OpenAI-shaped JSON; a client that goes away during a stream takes its
-// request out of the engine; a port that somebody listens at already is an error, never shared.
+// Routes: POST /v1/completions, GET /v1/models, GET /health, GET /metrics, GET /version, POST
+// /reset_prefix_cache. Promises: every answer that is not a success is OpenAI-shaped JSON; a client
+// that goes away during a stream takes its request out of the engine; a port that somebody listens
+// at already is an error, never shared.
 #pragma once
+
+#include "engine/front/completions.h"
+#include "engine/front/engine.h"
 
 #include <memory>
 #include <stdexcept>
 #include <string>
-
-#include "engine/front/completions.h"
-#include "engine/front/engine.h"
 
 namespace hitproof::engine {
 
@@ -35,4 +37,4 @@ class HttpServer {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

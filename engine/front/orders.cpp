@@ -21,7 +21,8 @@ SeqOrder OrderMaker::sequence_order(const SequenceStep& step) const {
   order.prefill = step.prefill;
   order.next_token = step.next_token;
   order.prompt_tokens = static_cast<uint32_t>(s.prompt_tokens);
-  for (const int32_t block : s.attention) order.attention.push_back(ref(block));
+  for (const int32_t block : s.attention)
+    order.attention.push_back(ref(block));
   order.tail = ref(s.tail);
   for (size_t g = 0; g < num_state_groups; ++g) {
     order.state[g].in = ref(step.state_in[g]);
@@ -39,12 +40,14 @@ LoadOrder OrderMaker::load_order(const SequenceStep& step) const {
   order.boundary = static_cast<uint32_t>(step.load.boundary);
   for (int32_t chunk = step.load.token_begin / c; chunk < step.load.boundary / c; ++chunk) {
     const auto end = static_cast<size_t>((chunk + 1) * c);
-    order.chunks.push_back({s.hashes[static_cast<size_t>(chunk)],
-                            end < s.tokens.size() ? static_cast<uint32_t>(s.tokens[end]) : unknown_token});
+    order.chunks.push_back(
+        {s.hashes[static_cast<size_t>(chunk)],
+         end < s.tokens.size() ? static_cast<uint32_t>(s.tokens[end]) : unknown_token});
     order.attention.push_back(ref(s.attention[static_cast<size_t>(chunk)]));
   }
   order.tail = ref(s.tail);
-  for (size_t g = 0; g < num_state_groups; ++g) order.state[g] = ref(step.load.state[g]);
+  for (size_t g = 0; g < num_state_groups; ++g)
+    order.state[g] = ref(step.load.state[g]);
   return order;
 }
 
@@ -63,7 +66,8 @@ SaveOrder OrderMaker::save_order(const SequenceStep& step) const {
   order.attention = ref(s.attention[static_cast<size_t>(step.checkpoint / c - 1)]);
   order.tail = ref(s.tail);
   const size_t last = step.drafts > 0 ? 1 : 0;
-  for (size_t g = 0; g < num_state_groups; ++g) order.state[g] = ref(step.state_out[g][last]);
+  for (size_t g = 0; g < num_state_groups; ++g)
+    order.state[g] = ref(step.state_out[g][last]);
   return order;
 }
 
@@ -84,8 +88,10 @@ std::vector<Step> OrderMaker::make(const StepPlan& plan) {
   std::vector<Step> steps(static_cast<size_t>(options_.ranks), common);
   for (size_t rank = 0; rank < steps.size(); ++rank) {
     const uint64_t base = static_cast<uint64_t>(rank + 1) << 48;
-    for (SaveOrder& save : steps[rank].saves) save.transfer += base;
-    for (LoadOrder& load : steps[rank].loads) load.transfer += base;
+    for (SaveOrder& save : steps[rank].saves)
+      save.transfer += base;
+    for (LoadOrder& load : steps[rank].loads)
+      load.transfer += base;
   }
   if (options_.broken == Break::rank_resumes_elsewhere) {
     for (size_t i = 0; i < plan.sequences.size(); ++i)
@@ -99,18 +105,21 @@ std::vector<SeqResult> agreed_results(uint64_t step, const std::vector<StepDone>
     const StepDone& answer = answers[rank];
     const std::string who = "rank " + std::to_string(rank);
     if (answer.step != step)
-      throw std::runtime_error(who + " answered step " + std::to_string(answer.step) + " instead of step " + std::to_string(step));
+      throw std::runtime_error(who + " answered step " + std::to_string(answer.step) +
+                               " instead of step " + std::to_string(step));
     if (answer.results.size() != answers[0].results.size())
-      throw std::runtime_error(who + " answered step " + std::to_string(step) + " for " + std::to_string(answer.results.size()) +
-                               " sequences, rank 0 for " + std::to_string(answers[0].results.size()));
+      throw std::runtime_error(who + " answered step " + std::to_string(step) + " for " +
+                               std::to_string(answer.results.size()) + " sequences, rank 0 for " +
+                               std::to_string(answers[0].results.size()));
     for (size_t i = 0; i < answer.results.size(); ++i) {
       if (answer.results[i] == answers[0].results[i]) continue;
-      throw std::runtime_error(who + " disagrees with rank 0 on the outputs of step " + std::to_string(step) + ", request " +
-                               std::to_string(answers[0].results[i].request) +
-                               ": the ranks must compute the same tokens; their states have come apart");
+      throw std::runtime_error(
+          who + " disagrees with rank 0 on the outputs of step " + std::to_string(step) +
+          ", request " + std::to_string(answers[0].results[i].request) +
+          ": the ranks must compute the same tokens; their states have come apart");
     }
   }
   return answers.at(0).results;
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,6 +1,8 @@
 // The way of generated tokens from the engine's loop to the HTTP handler that waits for them.
 #pragma once
 
+#include "engine/front/sequence.h"
+
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -11,18 +13,16 @@
 #include <string>
 #include <vector>
 
-#include "engine/front/sequence.h"
-
 namespace hitproof::engine {
 
 /// Tokens that one step decided, or the end of a request.
 struct TokenEvent {
   std::vector<int32_t> tokens;
-  std::vector<std::array<uint8_t, 32>> logits;  // one a token
-  std::vector<float> margin;                    // one a token
-  FinishReason finish = FinishReason::none;     // not none: the last event
-  std::string error;                            // not empty: the request failed and this is the last event
-  int32_t cached_tokens = 0;                    // credited at admission
+  std::vector<std::array<uint8_t, 32>> logits; // one a token
+  std::vector<float> margin;                   // one a token
+  FinishReason finish = FinishReason::none;    // not none: the last event
+  std::string error;         // not empty: the request failed and this is the last event
+  int32_t cached_tokens = 0; // credited at admission
 
   bool last() const { return finish != FinishReason::none || !error.empty(); }
 };
@@ -56,4 +56,4 @@ class RequestStream {
   std::deque<TokenEvent> events_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

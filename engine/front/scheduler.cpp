@@ -1,58 +1,71 @@
 #include "engine/front/scheduler.h"
 
+#include "engine/front/tokenizer.h"
+
 #include <algorithm>
 #include <stdexcept>
-
-#include "engine/front/tokenizer.h"
 
 namespace hitproof::engine {
 namespace {
 
-int32_t blocks_for(int32_t tokens, int block_tokens) { return (tokens + block_tokens - 1) / block_tokens; }
+int32_t blocks_for(int32_t tokens, int block_tokens) {
+  return (tokens + block_tokens - 1) / block_tokens;
+}
 
-int32_t next_multiple(int32_t position, int interval) { return (position / interval + 1) * interval; }
+int32_t next_multiple(int32_t position, int interval) {
+  return (position / interval + 1) * interval;
+}
 
-}  // namespace
+} // namespace
 
 std::string check_scheduler_config(const SchedulerConfig& config) {
   if (config.max_sequences < 1) return "--max-seqs must be at least 1";
-  // A chunk is never cut short by the budget, or checkpoints would not be where other runs have them.
+  // A chunk is never cut short by the budget, or checkpoints would not be where other runs have
+  // them.
   const int least = config.block_tokens + 2 * config.max_sequences;
   if (config.token_budget < least)
-    return "--token-budget " + std::to_string(config.token_budget) + " is too small: a step must take one chunk of " +
-           std::to_string(config.block_tokens) + " tokens beside two tokens of each sequence; give at least " +
-           std::to_string(least);
+    return "--token-budget " + std::to_string(config.token_budget) +
+           " is too small: a step must take one chunk of " + std::to_string(config.block_tokens) +
+           " tokens beside two tokens of each sequence; give at least " + std::to_string(least);
   return {};
 }
 
 int32_t StepPlan::tokens() const {
   int32_t sum = 0;
-  for (const SequenceStep& s : sequences) sum += s.count;
+  for (const SequenceStep& s : sequences)
+    sum += s.count;
   return sum;
 }
 
 Scheduler::Scheduler(const SchedulerConfig& config, BlockPool& pool, ExternalIndex* external,
                      std::function<void(const Admission&)> on_admission)
     : config_(config), pool_(pool), external_(external), on_admission_(std::move(on_admission)) {
-  if (const std::string wrong = check_scheduler_config(config); !wrong.empty()) throw std::invalid_argument(wrong);
+  if (const std::string wrong = check_scheduler_config(config); !wrong.empty())
+    throw std::invalid_argument(wrong);
 }
 
 std::string Scheduler::refuse(int32_t prompt_tokens, int32_t max_tokens) const {
   const int64_t total = int64_t{prompt_tokens} + max_tokens;
   if (total > config_.max_positions)
-    return "prompt (" + std::to_string(prompt_tokens) + " tokens) and max_tokens (" + std::to_string(max_tokens) +
-           ") exceed the model's limit of " + std::to_string(config_.max_positions) + " tokens; shorten one of them";
-  // The last token is sampled but never computed. Every checkpoint keeps a page in each state group.
+    return "prompt (" + std::to_string(prompt_tokens) + " tokens) and max_tokens (" +
+           std::to_string(max_tokens) + ") exceed the model's limit of " +
+           std::to_string(config_.max_positions) + " tokens; shorten one of them";
+  // The last token is sampled but never computed. Every checkpoint keeps a page in each state
+  // group.
   const auto computed = static_cast<int32_t>(total - 1);
   const int32_t kept = computed / config_.block_tokens + (config_.full_lookup ? 1 : 0);
-  const int32_t needed = blocks_for(computed, config_.block_tokens) + 1 + num_state_groups * (2 + kept);
+  const int32_t needed =
+      blocks_for(computed, config_.block_tokens) + 1 + num_state_groups * (2 + kept);
   if (needed > pool_.capacity())
-    return "a request of " + std::to_string(total) + " tokens needs " + std::to_string(needed) + " cache blocks, the pool has " +
-           std::to_string(pool_.capacity()) + "; shorten the request or start the engine with a larger --blocks";
+    return "a request of " + std::to_string(total) + " tokens needs " + std::to_string(needed) +
+           " cache blocks, the pool has " + std::to_string(pool_.capacity()) +
+           "; shorten the request or start the engine with a larger --blocks";
   return {};
 }
 
-void Scheduler::submit(std::unique_ptr<Sequence> sequence) { waiting_.push_back(std::move(sequence)); }
+void Scheduler::submit(std::unique_ptr<Sequence> sequence) {
+  waiting_.push_back(std::move(sequence));
+}
 
 int32_t Scheduler::chunk_end(const Sequence& s) const {
   int32_t end = std::min(next_multiple(s.computed, config_.block_tokens), s.prefill_end);
@@ -73,7 +86,7 @@ std::optional<StepPlan> Scheduler::plan() {
     Sequence& s = *running_[i];
     const int32_t drafts = !s.prefilling() && may_draft(s) ? 1 : 0;
     const int32_t count = s.prefilling() ? chunk_end(s) - s.computed : 1 + drafts;
-    if (count > budget) continue;  // whole in a later step
+    if (count > budget) continue; // whole in a later step
     bool reserved = reserve(s, s.computed + count);
     while (!reserved) {
       preempted = true;
@@ -87,8 +100,8 @@ std::optional<StepPlan> Scheduler::plan() {
     budget -= count;
   }
   // Blocks taken from a running sequence are not given to a waiting one in the same step.
-  while (!preempted && !waiting_.empty() && running_.size() < static_cast<size_t>(config_.max_sequences) &&
-         admit_next(budget)) {
+  while (!preempted && !waiting_.empty() &&
+         running_.size() < static_cast<size_t>(config_.max_sequences) && admit_next(budget)) {
     Sequence& s = *running_.back();
     const int32_t count = chunk_end(s) - s.computed;
     shares.push_back({&s, count, 0});
@@ -99,7 +112,7 @@ std::optional<StepPlan> Scheduler::plan() {
   StepPlan plan;
   plan.step = ++steps_;
   for (Share& share : shares) {
-    if (load_planned_ && share.drafts > 0) {  // protected step
+    if (load_planned_ && share.drafts > 0) { // protected step
       share.count -= share.drafts;
       share.drafts = 0;
     }
@@ -121,7 +134,8 @@ bool Scheduler::reserve(Sequence& s, int32_t end) {
   for (int g = 0; g < num_state_groups; ++g) {
     StatePages& pages = s.state[static_cast<size_t>(g)];
     if (pages.next_checkpoint != 0) continue;
-    const auto block = pool_.take(s.id, first_state_group + g, static_cast<uint32_t>(end - c), static_cast<uint32_t>(end));
+    const auto block = pool_.take(s.id, first_state_group + g, static_cast<uint32_t>(end - c),
+                                  static_cast<uint32_t>(end));
     if (!block) return false;
     pages.next_checkpoint = *block;
   }
@@ -166,8 +180,8 @@ void Scheduler::preempt(size_t index) {
 }
 
 void Scheduler::release_blocks(Sequence& s) {
-  // Later chunks first: of two cached blocks the one nearer to the start of the prompt serves more requests, so
-  // it should be given out later.
+  // Later chunks first: of two cached blocks the one nearer to the start of the prompt serves more
+  // requests, so it should be given out later.
   for (auto& pages : s.state) {
     for (const int32_t block : {pages.next_checkpoint, pages.working[0], pages.working[1]})
       if (block != 0) pool_.release(block, s.id);
@@ -191,7 +205,8 @@ std::unique_ptr<Sequence> Scheduler::abort(uint64_t request) {
     out = std::move(*r);
     running_.erase(r);
     release_blocks(*out);
-  } else if (const auto w = std::find_if(waiting_.begin(), waiting_.end(), is_it); w != waiting_.end()) {
+  } else if (const auto w = std::find_if(waiting_.begin(), waiting_.end(), is_it);
+             w != waiting_.end()) {
     out = std::move(*w);
     waiting_.erase(w);
   }
@@ -201,4 +216,4 @@ std::unique_ptr<Sequence> Scheduler::abort(uint64_t request) {
 
 bool Scheduler::reset_prefix_cache() { return idle() && pool_.reset(); }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,11 +1,11 @@
 // Completion: what a step's outcomes change.
+#include "engine/front/scheduler.h"
+#include "engine/front/tokenizer.h"
+
 #include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
-
-#include "engine/front/scheduler.h"
-#include "engine/front/tokenizer.h"
 
 namespace hitproof::engine {
 namespace {
@@ -23,16 +23,19 @@ void check_outcome(const SequenceStep& step, const SequenceOutcome& outcome) {
   }
   if (fits && outcome.sampled.size() == expected) return;
   throw std::runtime_error("the ranks answered request " + std::to_string(s.id) + " with " +
-                           std::to_string(outcome.accepted) + " accepted and " + std::to_string(outcome.sampled.size()) +
-                           " sampled tokens for a step of " + std::to_string(step.count) + " tokens at position " +
-                           std::to_string(step.start));
+                           std::to_string(outcome.accepted) + " accepted and " +
+                           std::to_string(outcome.sampled.size()) +
+                           " sampled tokens for a step of " + std::to_string(step.count) +
+                           " tokens at position " + std::to_string(step.start));
 }
 
-}  // namespace
+} // namespace
 
 void Scheduler::complete(const StepPlan& plan, std::span<SequenceOutcome> outcomes) {
-  if (outcomes.size() != plan.sequences.size()) throw std::runtime_error("a step has another number of outcomes than sequences");
-  for (size_t i = 0; i < outcomes.size(); ++i) check_outcome(plan.sequences[i], outcomes[i]);
+  if (outcomes.size() != plan.sequences.size())
+    throw std::runtime_error("a step has another number of outcomes than sequences");
+  for (size_t i = 0; i < outcomes.size(); ++i)
+    check_outcome(plan.sequences[i], outcomes[i]);
   for (size_t i = 0; i < outcomes.size(); ++i) {
     const SequenceStep& step = plan.sequences[i];
     Sequence& s = *step.sequence;
@@ -40,14 +43,16 @@ void Scheduler::complete(const StepPlan& plan, std::span<SequenceOutcome> outcom
     const int c = config_.block_tokens;
     if (s.load.boundary > 0) {
       for (int32_t chunk = s.load.token_begin / c; chunk < s.load.boundary / c; ++chunk)
-        pool_.file(s.attention[static_cast<size_t>(chunk)], s.hashes[static_cast<size_t>(chunk)], s.id);
+        pool_.file(s.attention[static_cast<size_t>(chunk)], s.hashes[static_cast<size_t>(chunk)],
+                   s.id);
       for (const int32_t block : s.load.state)
         pool_.file(block, s.hashes[static_cast<size_t>(s.load.boundary / c - 1)], s.id);
       s.load = {};
     }
     s.computed += outcome.accepted;
     for (size_t g = 0; g < num_state_groups; ++g)
-      s.state[g].running = step.state_out[g][step.prefill ? 0 : static_cast<size_t>(outcome.accepted - 1)];
+      s.state[g].running =
+          step.state_out[g][step.prefill ? 0 : static_cast<size_t>(outcome.accepted - 1)];
     counters_.accepted_drafts += static_cast<uint64_t>(step.prefill ? 0 : outcome.accepted - 1);
     s.draft = outcome.draft;
     append(s, outcome);
@@ -66,7 +71,8 @@ void Scheduler::complete(const StepPlan& plan, std::span<SequenceOutcome> outcom
 
 void Scheduler::finish_checkpoint(const SequenceStep& step, Sequence& s) {
   const int c = config_.block_tokens;
-  // Where an accepted draft reached the boundary, that draft is the last token of the prefix: it was appended before.
+  // Where an accepted draft reached the boundary, that draft is the last token of the prefix: it
+  // was appended before.
   extend_prefix_hashes(std::span(s.tokens).first(static_cast<size_t>(s.computed)), c, s.hashes);
   const auto chunk = static_cast<size_t>(step.checkpoint / c - 1);
   pool_.file(s.attention[chunk], s.hashes[chunk], s.id);
@@ -83,13 +89,17 @@ void Scheduler::append(Sequence& s, SequenceOutcome& outcome) {
     s.tokens.push_back(token);
     ++kept;
     if (token == end_token) ++counters_.end_tokens;
-    if (token == end_token && !s.ignore_eos) s.finish = FinishReason::stop;
-    else if (s.remaining() == 0) s.finish = FinishReason::length;
+    if (token == end_token && !s.ignore_eos)
+      s.finish = FinishReason::stop;
+    else if (s.remaining() == 0)
+      s.finish = FinishReason::length;
     if (s.finish != FinishReason::none) break;
   }
   outcome.sampled.resize(kept);
 }
 
-std::vector<std::unique_ptr<Sequence>> Scheduler::take_finished() { return std::exchange(finished_, {}); }
+std::vector<std::unique_ptr<Sequence>> Scheduler::take_finished() {
+  return std::exchange(finished_, {});
+}
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -17,22 +17,28 @@ size_t character_length(unsigned char first) {
 // Overlong forms, surrogates and values beyond U+10FFFF are told by the second byte alone.
 bool valid_second(unsigned char first, unsigned char second) {
   switch (first) {
-    case 0xE0: return second >= 0xA0 && second <= 0xBF;
-    case 0xED: return second >= 0x80 && second <= 0x9F;
-    case 0xF0: return second >= 0x90 && second <= 0xBF;
-    case 0xF4: return second >= 0x80 && second <= 0x8F;
-    default: return second >= 0x80 && second <= 0xBF;
+  case 0xE0:
+    return second >= 0xA0 && second <= 0xBF;
+  case 0xED:
+    return second >= 0x80 && second <= 0x9F;
+  case 0xF0:
+    return second >= 0x90 && second <= 0xBF;
+  case 0xF4:
+    return second >= 0x80 && second <= 0x8F;
+  default:
+    return second >= 0x80 && second <= 0xBF;
   }
 }
 
-}  // namespace
+} // namespace
 
 bool encodes_text(int vocabulary) { return vocabulary >= first_byte_token + 256; }
 
 std::vector<int32_t> encode(std::string_view text) {
   std::vector<int32_t> ids;
   ids.reserve(text.size());
-  for (const char c : text) ids.push_back(first_byte_token + static_cast<unsigned char>(c));
+  for (const char c : text)
+    ids.push_back(first_byte_token + static_cast<unsigned char>(c));
   return ids;
 }
 
@@ -80,4 +86,4 @@ std::string TextStream::finish() {
   return std::string(replacement);
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,8 +1,9 @@
 // Byte-level tokenizer of the reference runtime: text in, token ids out, with no vocabulary file.
 //
-// Promises: ids 0..2 are pad, begin and end of sequence; byte b is id 3 + b. Every text is encodable where the
-// vocabulary holds 259 ids or more. A generated id above the bytes is shown as <|id|>, so that nothing that
-// was generated is invisible. Decoding works incrementally and never emits half of a UTF-8 character.
+// Promises: ids 0..2 are pad, begin and end of sequence; byte b is id 3 + b. Every text is
+// encodable where the vocabulary holds 259 ids or more. A generated id above the bytes is shown as
+// <|id|>, so that nothing that was generated is invisible. Decoding works incrementally and never
+// emits half of a UTF-8 character.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,7 @@ class TextStream {
 
  private:
   void push_byte(unsigned char byte, std::string& out);
-  std::string pending_;  // first bytes of a character that is not complete yet
+  std::string pending_; // first bytes of a character that is not complete yet
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine
