@@ -59,11 +59,14 @@ std::vector<NamedDigest> key_inputs_of(const RankStart& start, const CacheGeomet
                                " index_page=" + std::to_string(g.index_page) + " state=" +
                                std::to_string(g.state_bytes) + " tail=" + std::to_string(g.tail_bytes) +
                                " drafts=" + std::to_string(g.drafts);
+  // What free tuners chose is not known here: such an engine shares nothing with another.
+  const std::string numerics =
+      profile_text(profile) + (profile.pinned() ? "" : "instance=" + std::to_string(start.instance));
   return {{"weights", model.weights_sha256()},
           {"geometry", text_digest(geometry)},
           {"tp", text_digest(std::to_string(start.tp))},
           {"rank", text_digest(std::to_string(rank))},
-          {"numerics", text_digest(profile_text(profile))}};
+          {"numerics", text_digest(numerics)}};
 }
 
 class Rank {
@@ -131,7 +134,8 @@ void Rank::start(const RankStart& start) {
     connector_ = std::make_unique<Connector>(o, *geometry_, *memory_,
                                              Channel(connect_to(start.cache_server), "cache server"), inputs);
     inputs = connector_->key_inputs();
-    watched.push_back({connector_->server_fd(), "cache server", 0});
+    // The grace lets the main thread read why the server closed the connection, where it does so.
+    watched.push_back({connector_->server_fd(), "cache server", 1000});
   }
   watchdog_ = std::make_unique<Watchdog>(std::move(watched), [this](const std::string& who) {
     const std::string text = "rank " + std::to_string(options_.rank) + ": the " + who + " has gone";
