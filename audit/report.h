@@ -66,6 +66,7 @@ struct ReloadRow {
   std::int64_t label = 0;                // B_label, from the transfers; -1 where the ranks disagree
   std::vector<std::int64_t> content;     // B_content: what every loaded state page can stand for
   bool content_observed = false;
+  bool unanimous = false; // every page on every rank can stand for each number in `content`
   std::int64_t computed = 0;             // p
   std::int64_t scheduled = 0, drafts = 0;
   std::int64_t chunks = 0;               // loaded, per rank

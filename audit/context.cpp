@@ -1,0 +1,73 @@
+#include "audit/context.h"
+
+#include <filesystem>
+
+namespace hitproof::audit {
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) {
+    out += c;
+    if (c == '\'') out += c;
+  }
+  return out + "'";
+}
+
+} // namespace
+
+void require(const schema::Status& status) {
+  if (!status.ok()) throw AuditError(status);
+}
+
+Context::Context(const std::string& dir)
+    : dir_(dir), recording_(require(schema::Recording::open_existing(dir))) {
+  if (std::filesystem::exists(reference_path())) {
+    // Opened by itself first: that checks that it is a recording of a version we read.
+    require(schema::Recording::open_file(reference_path()));
+    require(recording_.execute("ATTACH " + quoted(reference_path()) + " AS reference"));
+    has_reference_ = true;
+  }
+  arm_ = fact("arm");
+  ranks_ = numbers("SELECT DISTINCT rank FROM entry WHERE origin = 0 ORDER BY rank");
+  if (ranks_.empty()) ranks_ = numbers("SELECT DISTINCT rank FROM transfer ORDER BY rank");
+  first_ns_ = number("SELECT MIN(t) FROM (SELECT MIN(t_ns) AS t FROM process UNION ALL "
+                     "SELECT MIN(t_ns) FROM entry UNION ALL SELECT MIN(t_ns) FROM request UNION ALL "
+                     "SELECT MIN(t_ns) FROM transfer)");
+  auto entries = query("SELECT rank, entry, MAX(name) FROM entry GROUP BY rank, entry");
+  while (entries.next()) {
+    names_[{entries.integer(0), entries.integer(1)}] = entries.text(2);
+  }
+  require(entries.status());
+}
+
+std::string Context::reference_path() const { return dir_ + "/data/reference/recording.sqlite"; }
+
+std::string Context::entry_name(std::int64_t rank, std::int64_t entry) const {
+  const auto it = names_.find({rank, entry});
+  if (it == names_.end() || it->second.empty()) return "entry " + std::to_string(entry);
+  return it->second;
+}
+
+schema::Query Context::query(const std::string& sql) { return require(recording_.query(sql)); }
+
+std::int64_t Context::number(const std::string& sql, std::int64_t fallback) {
+  auto q = query(sql);
+  const bool any = q.next();
+  require(q.status());
+  return any && !q.is_null(0) ? q.integer(0) : fallback;
+}
+
+std::vector<std::int64_t> Context::numbers(const std::string& sql) {
+  std::vector<std::int64_t> out;
+  auto q = query(sql);
+  while (q.next()) out.push_back(q.integer(0));
+  require(q.status());
+  return out;
+}
+
+std::string Context::fact(const std::string& key, const std::string& fallback) {
+  return recording_.get_or(key, fallback);
+}
+
+} // namespace hitproof::audit

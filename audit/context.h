@@ -1,0 +1,67 @@
+// The recording under audit and what every rule wants to know of it. Inside the auditor errors travel
+// as AuditError; audit_archive turns them into a Status.
+#pragma once
+
+#include "schema/recording.h"
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hitproof::audit {
+
+class AuditError : public std::runtime_error {
+ public:
+  explicit AuditError(schema::Status status)
+      : std::runtime_error(status.to_string()), status_(std::move(status)) {}
+  const schema::Status& status() const noexcept { return status_; }
+
+ private:
+  schema::Status status_;
+};
+
+class Context {
+ public:
+  // `dir` is the archive; opens its recording read-only and attaches the control arm's, where there
+  // is one, under the name `reference`.
+  explicit Context(const std::string& dir);
+
+  const std::string& dir() const noexcept { return dir_; }
+  schema::Recording& recording() noexcept { return recording_; }
+  bool has_reference() const noexcept { return has_reference_; }
+  std::string reference_path() const;
+  const std::string& arm() const noexcept { return arm_; }
+  // True for the arm without a connector: nothing is transferred there.
+  bool is_control() const noexcept { return arm_ == "control"; }
+  std::int64_t first_ns() const noexcept { return first_ns_; }
+  const std::vector<std::int64_t>& ranks() const noexcept { return ranks_; }
+  // "layers.3.mla", or "entry 7" where the model registered no name.
+  std::string entry_name(std::int64_t rank, std::int64_t entry) const;
+
+  schema::Query query(const std::string& sql);
+  // First column of the first row; `fallback` where there is none or it is NULL.
+  std::int64_t number(const std::string& sql, std::int64_t fallback = 0);
+  std::vector<std::int64_t> numbers(const std::string& sql);
+  std::string fact(const std::string& key, const std::string& fallback = {});
+
+ private:
+  std::string dir_;
+  schema::Recording recording_;
+  bool has_reference_ = false;
+  std::string arm_;
+  std::int64_t first_ns_ = 0;
+  std::vector<std::int64_t> ranks_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::string> names_;
+};
+
+// Throws AuditError unless ok.
+void require(const schema::Status& status);
+template <class T> T require(schema::Result<T> result) {
+  if (!result.ok()) throw AuditError(result.status());
+  return std::move(result).value();
+}
+
+} // namespace hitproof::audit

@@ -1,0 +1,123 @@
+// Rule evidence: whether the recording is complete, unchanged and says what it cannot see.
+#include "audit/rule.h"
+
+#include "schema/archive.h"
+#include "schema/sha256.h"
+
+#include <filesystem>
+
+namespace hitproof::audit {
+namespace {
+
+const Sentence sentences[] = {
+    {"records_missing", "Process {process}: a thread numbered {expected} records, {actual} are here."},
+    {"records_doubled", "Process {process}: a thread wrote {expected} records, {actual} are here."},
+    {"not_closed", "The recording was never closed: what came last may be missing."},
+    {"not_completed", "The recording ended as '{actual}', before the run was complete."},
+    {"records_dropped", "Process {process}: {actual} observations of '{expected}' could not be recorded."},
+    {"recorder_dropped", "The recorder counted {expected} = {actual}."},
+    {"journal_incomplete", "Process {process}: the journal of thread {expected} has {actual} gaps, damaged slots or "
+                           "losses."},
+    {"process_died", "Process {process} ({expected}) ended with status or signal {actual}."},
+    {"coverage_missing", "Process {process} ({expected}) never wrote its coverage counters: what it could not see is "
+                         "unknown."},
+    {"blind_path_used", "Process {process}: {expected} was used {actual} times and cannot be observed."},
+    {"results_changed_on_purpose", "The probe changed results in this run (tail effect): it proves nothing about the "
+                                   "unchanged engine."},
+    {"excluded", "Excluded: {expected}. Reason: {actual}."},
+    {"plan_changed", "The plan in the archive has SHA-256 {actual}, the recording was begun under {expected}."},
+    {"plan_missing", "The recording names a plan ({expected}) that is not in the archive."},
+    {"plan_not_registered", "No plan was hashed into the recording before the first operation."},
+    {"control_under_another_plan", "The control arm was recorded under plan {actual}, this arm under {expected}."},
+    {"archive_problem", "{expected}: {actual}."},
+};
+
+const char* const tables[] = {"coverage", "process_exit"};
+const char* const queries[] = {"evidence"};
+
+void add(Context& context, const Rule& rule, RuleReport& report, const char* id, Verdict effect, std::string expected,
+         std::string actual) {
+  Violation v;
+  v.id = id;
+  v.effect = effect;
+  v.subject.expected = std::move(expected);
+  v.subject.actual = std::move(actual);
+  add_finding(context, rule, report, v);
+}
+
+void check_plan(Context& context, const Rule& rule, RuleReport& report) {
+  const std::string registered = context.fact("plan_sha256");
+  const std::string path = context.dir() + "/data/plan.toml";
+  if (registered.empty()) {
+    // A recording of a foreign program has no plan; a study without one is not preregistered.
+    if (context.number("SELECT COUNT(*) FROM study_operation") > 0) {
+      add(context, rule, report, "plan_not_registered", Verdict::inconclusive, "", "");
+    }
+    return;
+  }
+  const auto digest = schema::sha256_file(path);
+  if (!digest.ok()) {
+    add(context, rule, report, "plan_missing", Verdict::inconclusive, registered, "");
+  } else if (schema::to_hex(*digest) != registered) {
+    add(context, rule, report, "plan_changed", Verdict::fail, registered, schema::to_hex(*digest));
+  }
+  if (context.has_reference()) {
+    auto q = context.query("SELECT value FROM reference.recording WHERE key = 'plan_sha256'");
+    const std::string control = q.next() ? q.text(0) : "";
+    if (control != registered) {
+      add(context, rule, report, "control_under_another_plan", Verdict::fail, registered,
+          control.empty() ? "none" : control);
+    }
+  }
+}
+
+void check_control_recording(Context& context, RuleReport& report) {
+  if (!context.has_reference()) return;
+  auto q = context.query("SELECT value FROM reference.recording WHERE key = 'closed'");
+  if (!q.next() || q.text(0) != "1") report.missing.push_back("the control arm's recording was never closed");
+}
+
+void judge(Context& context, const Rule& rule, RuleReport& report) {
+  collect(context, rule, "evidence", report);
+  check_plan(context, rule, report);
+  check_control_recording(context, report);
+  std::int64_t problems = 0;
+  const auto archive = schema::verify_archive(context.dir());
+  if (!archive.ok()) {
+    report.missing.push_back("the archive could not be verified: " + archive.status().message());
+  } else {
+    for (const schema::ArchiveProblem& p : *archive) {
+      ++problems;
+      const bool open = p.kind == schema::ArchiveProblemKind::not_closed ||
+                        p.kind == schema::ArchiveProblemKind::leftover;
+      add(context, rule, report, "archive_problem", open ? Verdict::inconclusive : Verdict::fail,
+          p.file.empty() ? schema::archive_problem_name(p.kind) : p.file, p.message);
+    }
+  }
+  const std::int64_t processes = context.number("SELECT COUNT(DISTINCT process) FROM process");
+  if (processes == 0) report.missing.push_back("the probe was in no process");
+  report.observations = processes;
+  report.figures = {
+      {"processes", processes},
+      {"archive_problems", problems},
+      {"hooks", context.number("SELECT COUNT(DISTINCT name) FROM coverage WHERE installed = 1")},
+      {"calls", context.number("SELECT SUM(c) FROM (SELECT MAX(calls) AS c FROM coverage GROUP BY process, name)")},
+      {"dropped", context.number("SELECT SUM(d) FROM (SELECT MAX(dropped) AS d FROM coverage GROUP BY process, name)") +
+                      context.recording().get_int("dropped", 0)},
+      {"gaps", context.number("SELECT SUM(gaps) FROM journal_file")},
+      {"blind_paths", context.number("SELECT COUNT(DISTINCT name) FROM coverage WHERE name LIKE 'path:%' AND calls > "
+                                     "0")},
+      {"exclusions", context.number("SELECT COUNT(*) FROM exclusion")},
+      {"probe_mode", context.number("SELECT MAX(mode) FROM process")},
+  };
+}
+
+} // namespace
+
+const Rule evidence_rule = {
+    "evidence",
+    "The archive is unchanged and closed, nothing was dropped, the plan is the one that was registered, and no path "
+    "was used that cannot be observed.",
+    sentences, tables, queries, judge};
+
+} // namespace hitproof::audit

@@ -1,0 +1,82 @@
+-- Rule evidence: the recording is complete, and what it cannot see is said. One row a violation.
+-- Run: sqlite3 data/recording.sqlite < evidence.sql
+WITH
+fact AS (SELECT key, value FROM recording),
+every_record AS ( -- sequence numbers count from 1 in each thread, over all tables
+  SELECT process, thread, seq FROM process
+  UNION ALL SELECT process, thread, seq FROM meta
+  UNION ALL SELECT process, thread, seq FROM coverage
+  UNION ALL SELECT process, thread, seq FROM profile
+  UNION ALL SELECT process, thread, seq FROM entry
+  UNION ALL SELECT process, thread, seq FROM entry_shape
+  UNION ALL SELECT process, thread, seq FROM memory
+  UNION ALL SELECT process, thread, seq FROM hook
+  UNION ALL SELECT process, thread, seq FROM request
+  UNION ALL SELECT process, thread, seq FROM admission
+  UNION ALL SELECT process, thread, seq FROM lookup
+  UNION ALL SELECT process, thread, seq FROM lookup_answer
+  UNION ALL SELECT process, thread, seq FROM key_input
+  UNION ALL SELECT process, thread, seq FROM content_input
+  UNION ALL SELECT process, thread, seq FROM step
+  UNION ALL SELECT process, thread, seq FROM step_request
+  UNION ALL SELECT process, thread, seq FROM block
+  UNION ALL SELECT process, thread, seq FROM state
+  UNION ALL SELECT process, thread, seq FROM transfer
+  UNION ALL SELECT process, thread, seq FROM transfer_page
+  UNION ALL SELECT process, thread, seq FROM transfer_mark
+  UNION ALL SELECT process, thread, seq FROM copy
+  UNION ALL SELECT process, thread, seq FROM page_digest
+  UNION ALL SELECT process, thread, seq FROM page_compare
+  UNION ALL SELECT process, thread, seq FROM page_poison
+  UNION ALL SELECT process, thread, seq FROM tail_read
+  UNION ALL SELECT process, thread, seq FROM pooled_key
+  UNION ALL SELECT process, thread, seq FROM tail_flip
+  UNION ALL SELECT process, thread, seq FROM order_op
+  UNION ALL SELECT process, thread, seq FROM wait
+  UNION ALL SELECT process, thread, seq FROM reuse),
+numbered AS (
+  SELECT process, thread, COUNT(*) AS n, COUNT(DISTINCT seq) AS different, MAX(seq) AS last
+  FROM every_record GROUP BY process, thread),
+counter AS ( -- counters grow; the newest row of each counts
+  SELECT process, name, MAX(calls) AS calls, MAX(bytes) AS bytes, MAX(dropped) AS dropped, MAX(t_ns) AS t_ns
+  FROM coverage GROUP BY process, name),
+covered AS (SELECT DISTINCT process FROM coverage)
+SELECT 'records_missing' AS violation, 'inconclusive' AS effect, NULL AS at_ns, NULL AS rank, NULL AS transfer,
+       NULL AS request, NULL AS entry, process AS process, NULL AS op, CAST(last AS VARCHAR) AS expected,
+       CAST(different AS VARCHAR) AS actual
+  FROM numbered WHERE last > different
+UNION ALL
+SELECT 'records_doubled', 'inconclusive', NULL, NULL, NULL, NULL, NULL, process, NULL, CAST(different AS VARCHAR),
+       CAST(n AS VARCHAR)
+  FROM numbered WHERE n > different
+UNION ALL
+SELECT 'not_closed', 'inconclusive', NULL, NULL, NULL, NULL, NULL, NULL, NULL, '1', MAX(value)
+  FROM fact WHERE key = 'closed' HAVING COALESCE(MAX(value), '0') <> '1'
+UNION ALL
+SELECT 'not_completed', 'inconclusive', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'completed', value
+  FROM fact WHERE key = 'closed_reason' AND value NOT IN ('completed', '')
+UNION ALL
+SELECT 'records_dropped', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, name, CAST(dropped AS VARCHAR)
+  FROM counter WHERE dropped > 0
+UNION ALL
+SELECT 'recorder_dropped', 'inconclusive', NULL, NULL, NULL, NULL, NULL, NULL, NULL, key, value
+  FROM fact WHERE key IN ('dropped', 'gaps', 'damaged_slots', 'live_writers') AND CAST(value AS INTEGER) > 0
+UNION ALL
+SELECT 'journal_incomplete', 'inconclusive', NULL, NULL, NULL, NULL, NULL, pid, NULL, CAST(tid AS VARCHAR),
+       CAST(gaps + damaged + dropped AS VARCHAR)
+  FROM journal_file WHERE gaps + damaged + dropped > 0
+UNION ALL
+SELECT 'process_died', 'inconclusive', NULL, NULL, NULL, NULL, NULL, pid, NULL, role,
+       CAST(CASE WHEN signal <> 0 THEN signal ELSE status END AS VARCHAR)
+  FROM process_exit WHERE signal <> 0 OR status <> 0
+UNION ALL
+SELECT 'coverage_missing', 'inconclusive', MIN(p.t_ns), NULL, NULL, NULL, NULL, p.process, NULL, MAX(p.role), NULL
+  FROM process p LEFT JOIN covered c ON c.process = p.process WHERE c.process IS NULL GROUP BY p.process
+UNION ALL
+SELECT 'blind_path_used', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, name, CAST(calls AS VARCHAR)
+  FROM counter WHERE name LIKE 'path:%' AND calls > 0
+UNION ALL
+SELECT 'results_changed_on_purpose', 'inconclusive', MIN(t_ns), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+  FROM process WHERE (mode / 64) % 2 = 1 HAVING COUNT(*) > 0
+UNION ALL
+SELECT 'excluded', 'note', NULL, NULL, NULL, NULL, NULL, NULL, NULL, what, reason FROM exclusion;

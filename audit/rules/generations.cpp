@@ -1,0 +1,80 @@
+// Rule generations: token ids, control against candidate and cold against reload.
+#include "audit/rule.h"
+
+#include <set>
+
+namespace hitproof::audit {
+namespace {
+
+const Sentence sentences[] = {
+    {"reload_differs_from_cold", "Operation {op} (N = {expected}): the reload's tokens differ from the cold run's, "
+                                 "first at index {actual}."},
+    {"reload_logits_differ", "Operation {op} (N = {expected}): same tokens as the cold run, but other logits, first at "
+                             "index {actual}."},
+    {"reload_has_another_length", "Operation {op}: {actual} tokens, the cold run generated {expected}."},
+    {"twin_has_another_prompt", "Operation {op}: its prompt is not the cold run's, so the two cannot be compared."},
+    {"operation_not_finished", "Operation {op} ({expected}) ended as '{actual}'."},
+    {"nothing_generated", "Operation {op} ({expected}) generated no token."},
+    {"candidate_differs_from_control", "Operation {op} (N = {expected}): the candidate's tokens differ from the "
+                                       "control's, first at index {actual}."},
+    {"candidate_logits_differ", "Operation {op} (N = {expected}): same tokens as the control, but other logits, first "
+                                "at index {actual}."},
+    {"candidate_has_another_length", "Operation {op}: {actual} tokens, the control generated {expected}."},
+    {"other_operation_in_control", "Operation {op}: the control did another operation or used another prompt at this "
+                                   "place."},
+    {"operation_without_control", "Operation {op} ({expected}) has no generation in the control arm."},
+    {"control_without_operation", "Operation {op} ({expected}) of the control arm has no counterpart here."},
+};
+
+const char* const tables[] = {"study_token", "study_operation", "admission"};
+const char* const queries[] = {"generations", "generations_arms"};
+
+void judge(Context& context, const Rule& rule, RuleReport& report) {
+  std::set<std::int64_t> arms, twins;
+  const auto differing = [](std::set<std::int64_t>& into) {
+    return [&into](const Violation& v) {
+      // Logits are an observation of their own; equal means equal token ids.
+      if (v.effect == Verdict::fail && v.id.find("logits") == std::string::npos && v.subject.op) {
+        into.insert(*v.subject.op);
+      }
+    };
+  };
+  collect(context, rule, "generations", report, differing(twins));
+  const std::string generated = "(SELECT DISTINCT op FROM study_token)";
+  const std::int64_t twin_count =
+      context.number("SELECT COUNT(*) FROM study_operation c JOIN study_operation r ON r.case_index = c.case_index AND "
+                     "r.which = c.which AND c.kind = 'cold' AND r.kind = 'reload' JOIN " + generated + " a ON a.op = "
+                     "c.op JOIN " + generated + " b ON b.op = r.op");
+  std::int64_t compared = 0;
+  if (context.has_reference()) {
+    collect(context, rule, "generations_arms", report, differing(arms));
+    compared = context.number(
+        "SELECT COUNT(*) FROM (SELECT op, kind, case_index, ROW_NUMBER() OVER (PARTITION BY case_index ORDER BY op) AS "
+        "place FROM study_operation) a JOIN (SELECT op, case_index, ROW_NUMBER() OVER (PARTITION BY case_index ORDER "
+        "BY op) AS place FROM reference.study_operation) b ON b.case_index = a.case_index AND b.place = a.place JOIN " +
+        generated + " x ON x.op = a.op JOIN (SELECT DISTINCT op FROM reference.study_token) y ON y.op = b.op WHERE "
+                    "a.kind <> 'reset'");
+  } else if (!context.is_control()) {
+    report.missing.push_back("there is no control arm to compare with (data/reference/recording.sqlite)");
+  }
+  const std::int64_t tokens = context.number("SELECT COUNT(*) FROM study_token");
+  report.observations = compared + twin_count;
+  report.figures = {
+      {"compared", compared},
+      {"equal", compared - static_cast<std::int64_t>(arms.size())},
+      {"reloads_compared", twin_count},
+      {"reloads_equal", twin_count - static_cast<std::int64_t>(twins.size())},
+      {"generated", context.number("SELECT COUNT(*) FROM " + generated)},
+      {"tokens", tokens},
+  };
+}
+
+} // namespace
+
+const Rule generations_rule = {
+    "generations",
+    "Every generated token id, and every token's logits, are equal between control and candidate and between cold run "
+    "and reload.",
+    sentences, tables, queries, judge};
+
+} // namespace hitproof::audit

@@ -1,0 +1,61 @@
+// Rule tails: the tail that the next computation really reads.
+#include "audit/rule.h"
+
+namespace hitproof::audit {
+namespace {
+
+const Sentence sentences[] = {
+    {"address_not_registered", "{entry} on rank {rank}, block {block}: the computation announces its tail at {actual}, "
+                               "but by the registered base and stride it is at {expected}."},
+    {"tail_not_registered", "{entry} on rank {rank}: a tail was read whose registration is not recorded."},
+    {"stride_not_registered", "{entry} on rank {rank}: read with strides {actual}, registered are {expected}."},
+    {"shape_unknown", "{entry} on rank {rank}: the strides of this tail were never registered."},
+    {"read_in_part", "{entry} on rank {rank}, block {block}: {actual} of {expected} elements were read."},
+    {"only_zeros", "{entry} on rank {rank}, block {block}: all {expected} elements at the effective address are zero "
+                   "({actual} at the contiguous address are not): an ineffective observation."},
+    {"tail_not_read", "{entry} on rank {rank}: restored by load {transfer}, and never read back where the computation "
+                      "reads it."},
+    {"landed_elsewhere", "{entry} on rank {rank}, block {block}: load {transfer} put the tail at offset {actual} of "
+                         "its region, the computation reads at offset {expected}."},
+    {"written_at_contiguous_address", "{entry} on rank {rank}, block {block}: load {transfer} wrote the tail at the "
+                                      "contiguous offset {actual}, which no computation reads; it reads at {expected}."},
+    {"tail_is_poison", "{entry} on rank {rank}, block {block}: {actual} bytes of the tail that the computation reads "
+                       "are still poison after load {transfer}."},
+};
+
+const char* const tables[] = {"tail_read", "entry", "entry_shape", "transfer_page", "copy", "page_poison"};
+const char* const queries[] = {"tails"};
+
+void judge(Context& context, const Rule& rule, RuleReport& report) {
+  if (not_applicable_to_control(context, report)) return;
+  collect(context, rule, "tails", report);
+  // Observations are reads of restored tails at the registered address; reads elsewhere count for nothing.
+  const std::string joined = "FROM tail_read r JOIN transfer t ON t.transfer = r.transfer AND t.rank = r.rank JOIN "
+                             "(SELECT process, rank, entry, MAX(base) AS base, MAX(page_stride) AS page_stride FROM "
+                             "entry WHERE origin = 0 AND kind = 3 GROUP BY process, rank, entry) e ON e.process = "
+                             "r.process AND e.rank = r.rank AND e.entry = r.entry WHERE t.direction = 1 AND "
+                             "r.effective = e.base + r.block * e.page_stride";
+  const std::int64_t seen = context.number("SELECT COUNT(*) " + joined);
+  const std::int64_t nonzero = context.number("SELECT COUNT(*) " + joined + " AND r.nonzero > 0");
+  report.observations = nonzero;
+  if (seen > 0 && nonzero == 0) report.missing.push_back("every tail that was read is zero");
+  report.figures = {
+      {"observations", seen},
+      {"nonzero", nonzero},
+      {"nonzero_elements", context.number("SELECT SUM(r.nonzero) " + joined)},
+      {"elements", context.number("SELECT SUM(r.elements) " + joined)},
+      {"strided", context.number("SELECT COUNT(*) " + joined + " AND r.effective <> r.naive")},
+      {"naive_nonzero", context.number("SELECT COUNT(*) " + joined + " AND r.naive_nonzero > 0")},
+      {"reads_without_load", context.number("SELECT COUNT(*) FROM tail_read WHERE transfer = 0")},
+  };
+}
+
+} // namespace
+
+const Rule tails_rule = {
+    "tails",
+    "Every restored tail was read at the address and strides that follow from its registration, is not zero there, "
+    "and lies where the load wrote it.",
+    sentences, tables, queries, judge};
+
+} // namespace hitproof::audit

@@ -1,0 +1,147 @@
+#include "audit/tables.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace hitproof::audit {
+namespace {
+
+std::string joined(const std::vector<std::int64_t>& list) {
+  std::string out;
+  for (const std::int64_t n : list) out += (out.empty() ? "" : " or ") + std::to_string(n);
+  return out;
+}
+
+// One number where all ranks agree, else all of them.
+std::string per_rank(const std::vector<std::int64_t>& list) {
+  if (list.empty()) return "-";
+  if (std::all_of(list.begin(), list.end(), [&](std::int64_t n) { return n == list[0]; })) return grouped(list[0]);
+  std::string out;
+  for (const std::int64_t n : list) out += (out.empty() ? "" : "/") + grouped(n);
+  return out;
+}
+
+std::string content_of(const ReloadRow& row) {
+  if (!row.content_observed) return "not observed";
+  return joined(row.content);
+}
+
+std::string difference_of(const ReloadRow& row) {
+  if (!row.compared) return "not compared";
+  return row.first_difference < 0 ? "-" : std::to_string(row.first_difference);
+}
+
+std::string bound_words(const RuleReport& r) {
+  if (r.verdict != Verdict::pass) return "";
+  char text[64];
+  std::snprintf(text, sizeof text, "0 of %s: < %.2g", grouped(r.observations).c_str(), r.bound);
+  return text;
+}
+
+struct Check {
+  const char* rule;
+  const char* what;
+  std::vector<const char*> figures; // joined by " of " where there are two
+};
+
+} // namespace
+
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number < 0 ? -number : number);
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return (number < 0 ? "-" : "") + digits;
+}
+
+Table boundary_matrix(const Report& report) {
+  Table t;
+  t.id = "boundary_matrix";
+  t.title = "Boundary matrix (" + (report.lookup.empty() ? std::string("lookup unknown") : report.lookup + " lookup") +
+            "): what each reload restored and where it resumed";
+  t.columns = {{"N", "tokens"},          {"B label", "tokens"},       {"B content", "tokens"},
+               {"p", "tokens"},          {"scheduled", "tokens"},     {"drafts", "tokens"},
+               {"chunks", "count"},      {"H2D rows/rank", "count"},  {"H2D bytes/rank", "bytes"},
+               {"first difference", "index"}, {"B = p", "", false}};
+  for (const ReloadRow& row : report.reloads) {
+    t.rows.push_back({std::to_string(row.prompt_tokens), row.label < 0 ? "ranks disagree" : std::to_string(row.label),
+                      content_of(row), std::to_string(row.computed), std::to_string(row.scheduled),
+                      std::to_string(row.drafts), std::to_string(row.chunks), per_rank(row.rows), per_rank(row.bytes),
+                      difference_of(row), row.aligned ? "yes" : "NO"});
+  }
+  return t;
+}
+
+Table regression_table(const Report& report) {
+  Table t;
+  t.id = "regression";
+  t.title = "Instrumented regression: totals recomputed from the records";
+  t.columns = {{"check", "", false}, {"figure", ""}, {"verdict", "", false}, {"none seen, 95 % bound", "", false}};
+  const Check checks[] = {
+      {"generations", "candidate/control generations equal", {"equal", "compared"}},
+      {"generations", "cold/reload generations equal", {"reloads_equal", "reloads_compared"}},
+      {"pages", "D2H page moves compared", {"d2h_rows"}},
+      {"pages", "H2D page moves compared", {"h2d_rows"}},
+      {"pages", "page moves that differ", {"mismatches"}},
+      {"pages", "entries covered per rank and direction", {"entries_per_rank"}},
+      {"pages", "transfer groups", {"groups"}},
+      {"pages", "D2H volume, bytes", {"d2h_bytes"}},
+      {"pages", "H2D volume, bytes", {"h2d_bytes"}},
+      {"poison", "load destinations poisoned first", {"destinations", "announced"}},
+      {"poison", "bytes of poison left", {"residue"}},
+      {"tails", "nonzero tail observations, H2D", {"nonzero", "observations"}},
+      {"waits", "save and wait pairs", {"pairs", "saves"}},
+      {"waits", "saves that were delayed", {"delayed"}},
+      {"waits", "shortest delay, microseconds", {"least_delay_us"}},
+      {"boundary", "reloads with B = p", {"aligned", "reloads"}},
+      {"order", "first reads behind their load", {"first_reads"}},
+      {"order", "save copies behind their producer", {"saves_behind_producer"}},
+      {"keys", "keys with all content inputs", {"keys"}},
+      {"control", "steps compared with the control's", {"steps_compared"}},
+      {"evidence", "records dropped", {"dropped"}},
+  };
+  for (const Check& c : checks) {
+    const RuleReport* r = report.rule(c.rule);
+    if (!r || r->verdict == Verdict::not_applicable) continue;
+    std::string figure;
+    for (const char* name : c.figures) figure += (figure.empty() ? "" : " of ") + grouped(r->figure(name));
+    t.rows.push_back({c.what, figure, verdict_words(r->verdict), bound_words(*r)});
+  }
+  return t;
+}
+
+Table rule_table(const Report& report) {
+  Table t;
+  t.id = "rules";
+  t.title = "Rules";
+  t.columns = {{"rule", "", false}, {"verdict", "", false}, {"observations", "count"}, {"findings", "count"},
+               {"why", "", false}};
+  for (const RuleReport& r : report.rules) {
+    std::int64_t findings = 0;
+    for (const Finding& f : r.findings) findings += f.effect == Verdict::pass ? 0 : f.count;
+    std::string why;
+    for (const std::string& m : r.missing) why += (why.empty() ? "" : "; ") + m;
+    if (why.empty() && r.verdict != Verdict::pass && !r.findings.empty()) why = r.findings.front().violation;
+    t.rows.push_back({r.name, verdict_words(r.verdict), grouped(r.observations), grouped(findings), why});
+  }
+  return t;
+}
+
+Table finding_table(const Report& report) {
+  Table t;
+  t.id = "findings";
+  t.title = "Findings";
+  t.columns = {{"rule", "", false}, {"violation", "", false}, {"effect", "", false}, {"count", "count"},
+               {"first", "", false}};
+  for (const RuleReport& r : report.rules) {
+    for (const Finding& f : r.findings) {
+      t.rows.push_back({f.rule, f.violation, f.effect == Verdict::pass ? "note" : verdict_words(f.effect),
+                        grouped(f.count), f.words});
+    }
+  }
+  return t;
+}
+
+std::vector<Table> report_tables(const Report& report) {
+  return {boundary_matrix(report), regression_table(report), rule_table(report), finding_table(report)};
+}
+
+} // namespace hitproof::audit
