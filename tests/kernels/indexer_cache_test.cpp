@@ -147,7 +147,7 @@ TEST(IndexerAppend, ReadsThreeEarlierSlotsAtTheGivenStrides) {
   // A bit flipped at an address that is read changes the pooled key.
   Cache broken(shape);
   broken.append(ki, gs, 0, 3);
-  broken.tail[2 * 8 * 1] ^= 0x80;
+  broken.tail[2 * 8 * 2 + 1] ^= 0x80;  // the sign of ki, slot 2, channel 0
   broken.append(ki, gs, 3, 1);
   broken.append(ki, gs, 4, 4);
   EXPECT_NE(broken.pages, plain.pages);
