@@ -1,6 +1,7 @@
 // Short convolution with an fp32 history, for exact numerics; the serving path keeps it in BF16 (kernels/model/kda.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace hitproof::engine {

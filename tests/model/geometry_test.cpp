@@ -1,0 +1,128 @@
+#include "engine/model/geometry.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <stdexcept>
+
+namespace hitproof::engine {
+namespace {
+
+CacheGeometry at_tp4(const char* preset) { return CacheGeometry(find_preset(preset), 4, 1); }
+
+TEST(Geometry, TinyHasTheFiguresOfTheStudy) {
+  const CacheGeometry g = at_tp4("tiny");
+  EXPECT_EQ(g.record_bytes, 32u);
+  EXPECT_EQ(g.state_bytes, 53760u);
+  EXPECT_EQ(g.mla_page, 57344u);
+  EXPECT_EQ(g.mla_page % 4096, 0u);
+  EXPECT_EQ(g.block_tokens, 1792);
+  EXPECT_EQ(g.index_page, 16128u);
+  EXPECT_EQ(g.tail_bytes, 512u);
+  EXPECT_EQ(g.attention_bytes(), 881664u);
+  EXPECT_EQ(g.state_and_tail_bytes(), 1955840u);
+}
+
+TEST(Geometry, MicroHasTheFiguresOfTheStudy) {
+  const CacheGeometry g = at_tp4("micro");
+  EXPECT_EQ(g.record_bytes, 12u);
+  EXPECT_EQ(g.state_bytes, 1408u);
+  EXPECT_EQ(g.mla_page, 1536u);
+  EXPECT_EQ(g.block_tokens, 128);
+}
+
+TEST(Geometry, PaperHasTheReleasedModelsCache) {
+  const CacheGeometry g = at_tp4("paper");
+  EXPECT_EQ(g.record_bytes, 656u);
+  EXPECT_EQ(g.state_bytes, 1097728u);
+  EXPECT_EQ(g.conv_bytes, 49152u);
+  EXPECT_EQ(g.recurrent_bytes, 1048576u);
+  EXPECT_EQ(g.block_tokens, 1792);
+  EXPECT_EQ(g.mla_page, 1175552u);
+  EXPECT_EQ(g.index_page, 59136u);
+  EXPECT_EQ(g.tail_bytes, 2048u);
+  EXPECT_EQ(g.bytes_per_block(), 14816256u);
+  EXPECT_EQ(g.state_and_tail_bytes(), 39993344u);
+}
+
+// Block sizes observed in other deployments (glm5-next.md 4.2) follow from the same rule.
+TEST(Geometry, BlockSizeFollowsRecordAndDrafts) {
+  ModelConfig c = find_preset("paper");
+  EXPECT_EQ(CacheGeometry(c, 4, 0).block_tokens, 1664);
+  EXPECT_EQ(CacheGeometry(c, 2, 7).block_tokens, 3584);
+  c.latent_tile = 512;
+  c.record_padding = 0;  // 516 bytes
+  EXPECT_EQ(CacheGeometry(c, 2, 7).record_bytes, 516u);
+}
+
+TEST(Geometry, SeventyEntriesInSixGroups) {
+  const CacheGeometry g = at_tp4("tiny");
+  ASSERT_EQ(g.entries.size(), static_cast<size_t>(num_cache_entries));
+  int per_group[num_transfer_groups] = {};
+  std::set<std::string> names;
+  for (size_t i = 0; i < g.entries.size(); ++i) {
+    const CacheEntry& e = g.entries[i];
+    EXPECT_EQ(e.index, static_cast<int>(i));
+    EXPECT_LE(e.content_bytes, e.page_bytes);
+    EXPECT_LE(e.page_bytes, e.page_stride);
+    EXPECT_EQ(e.key_scope, e.layer == ModelConfig::mtp_layer ? 1 : 0);
+    ++per_group[e.transfer_group];
+    names.insert(e.name);
+  }
+  EXPECT_EQ(names.size(), 70u);
+  const int expected[num_transfer_groups] = {12, 12, 12, 12, 11, 11};
+  for (int i = 0; i < num_transfer_groups; ++i) EXPECT_EQ(per_group[i], expected[i]) << i;
+  EXPECT_EQ(g.mla(0).name, "layers.3.mla");
+  EXPECT_EQ(g.mla(11).layer, 45);
+  EXPECT_EQ(g.indexer(0).kind, EntryKind::indexer);
+  EXPECT_EQ(g.state(33).layer, 44);
+  EXPECT_EQ(g.tail(11).name, "layers.45.tail");
+}
+
+TEST(Geometry, StateLayersAliasMlaRegionsByTheirPlaceInTheGroup) {
+  const CacheGeometry g = at_tp4("tiny");
+  for (int m = 0; m < 34; ++m) {
+    EXPECT_EQ(g.state(m).region, m / 3);
+    EXPECT_EQ(g.state(m).engine_group, 2 + m % 3);
+    EXPECT_EQ(g.state(m).page_stride, g.mla(0).page_stride);
+  }
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_EQ(g.tail(i).region, g.indexer(i).region);
+    EXPECT_EQ(g.tail(i).region_kind, RegionKind::indexer);
+    EXPECT_EQ(g.tail(i).page_stride, g.indexer(i).page_stride);
+  }
+}
+
+TEST(Geometry, PooledKeysAndScalesFillAnIndexerPage) {
+  for (const char* preset : {"micro", "tiny", "paper"}) {
+    const ModelConfig c = find_preset(preset);
+    const CacheGeometry g(c, 4, 1);
+    std::set<uint64_t> bytes;
+    for (int s = 0; s < g.pools_per_block; ++s) {
+      for (int i = 0; i < c.index_dim; ++i) bytes.insert(g.pooled_key_offset(s) + static_cast<uint64_t>(i));
+      for (uint64_t i = 0; i < 4; ++i) bytes.insert(g.pooled_scale_offset(s) + i);
+    }
+    EXPECT_EQ(bytes.size(), g.index_page) << preset;
+    EXPECT_EQ(*bytes.rbegin(), g.index_page - 1) << preset;
+  }
+  // A page of the released model: 64 keys of 128 bytes, then 64 scales.
+  const CacheGeometry g = at_tp4("paper");
+  EXPECT_EQ(g.pooled_key_offset(64), 8448u);
+  EXPECT_EQ(g.pooled_scale_offset(0), 8192u);
+}
+
+TEST(Geometry, TailIsKeysThenGatesByRingSlot) {
+  const CacheGeometry g = at_tp4("paper");
+  EXPECT_EQ(g.tail_offset(0, 1), 256u);
+  EXPECT_EQ(g.tail_offset(1, 0), 1024u);
+}
+
+TEST(Geometry, RejectsDimensionsThatDoNotFit) {
+  ModelConfig c = find_preset("tiny");
+  EXPECT_THROW(CacheGeometry(c, 5, 1), std::invalid_argument);
+  c.index_dim = 24;
+  EXPECT_THROW(CacheGeometry(c, 4, 1), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace hitproof::engine

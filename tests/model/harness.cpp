@@ -1,0 +1,216 @@
+#include "tests/model/harness.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <thread>
+
+namespace hitproof::engine::testing {
+
+RankMemory::RankMemory(const CacheGeometry& g, int blocks) {
+  for (int kind = 0; kind < 2; ++kind) {
+    for (int r = 0; r < num_regions; ++r) {
+      const uint64_t page = kind == 0 ? g.mla_page : g.index_page;
+      // Never zero: a read of what was not written shows.
+      regions_.emplace_back(page * static_cast<uint64_t>(blocks), std::byte{0x5a});
+      (kind == 0 ? view_.mla : view_.indexer)[static_cast<size_t>(r)] = regions_.back().data();
+    }
+  }
+}
+
+class ThreadGroup::Member final : public Collectives {
+ public:
+  Member(ThreadGroup& group, int rank) : group_(group), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(group_.posted_.size()); }
+
+  void all_gather_rows(const float* own, int rows, int cols, float* all) override {
+    post(own);
+    for (int r = 0; r < size(); ++r) {
+      const auto [begin, end] = row_range(rows, r, size());
+      float* to = all + static_cast<ptrdiff_t>(begin) * cols;
+      const auto* from = static_cast<const float*>(group_.posted_[static_cast<size_t>(r)]);
+      if (from != to) std::memcpy(to, from, static_cast<size_t>(end - begin) * static_cast<size_t>(cols) * sizeof(float));
+    }
+    barrier();
+  }
+  void reduce_scatter_rows(const float* partial, int rows, int cols, float* own) override {
+    post(partial);
+    const auto [begin, end] = row_range(rows, rank_, size());
+    const std::vector<float> sum = sum_of(static_cast<ptrdiff_t>(begin) * cols, static_cast<size_t>((end - begin) * cols));
+    barrier();
+    std::copy(sum.begin(), sum.end(), own);
+    barrier();
+  }
+  void all_reduce(float* data, int n) override {
+    post(data);
+    const std::vector<float> sum = sum_of(0, static_cast<size_t>(n));
+    barrier();
+    std::copy(sum.begin(), sum.end(), data);
+    barrier();
+  }
+  void all_gather(const void* mine, size_t bytes, void* all) override {
+    post(mine);
+    for (int r = 0; r < size(); ++r) {
+      std::memcpy(static_cast<std::byte*>(all) + static_cast<size_t>(r) * bytes, group_.posted_[static_cast<size_t>(r)], bytes);
+    }
+    barrier();
+  }
+  void barrier() override { group_.barrier_.arrive_and_wait(); }
+
+ private:
+  void post(const void* data) {
+    group_.posted_[static_cast<size_t>(rank_)] = data;
+    barrier();
+  }
+  std::vector<float> sum_of(ptrdiff_t offset, size_t n) {
+    const auto* first = static_cast<const float*>(group_.posted_[0]) + offset;
+    std::vector<float> sum(first, first + n);
+    for (int r = 1; r < size(); ++r) {
+      const auto* part = static_cast<const float*>(group_.posted_[static_cast<size_t>(r)]) + offset;
+      for (size_t i = 0; i < n; ++i) sum[i] += part[i];
+    }
+    return sum;
+  }
+
+  ThreadGroup& group_;
+  int rank_;
+};
+
+ThreadGroup::ThreadGroup(int size) : posted_(static_cast<size_t>(size)), barrier_(size) {
+  for (int r = 0; r < size; ++r) members_.push_back(std::make_unique<Member>(*this, r));
+}
+
+TestEngine::TestEngine(const ModelConfig& config, int tp, uint64_t seed, int blocks, const KernelProfile& profile)
+    : config_(config), geometry_(config, tp, 1), group_(tp) {
+  for (int r = 0; r < tp; ++r) {
+    memories_.push_back(std::make_unique<RankMemory>(geometry_, blocks));
+    models_.push_back(std::make_unique<RankModel>(config, geometry_, profile, seed, r, tp, group_.rank(r), memories_.back()->view()));
+  }
+}
+
+std::vector<SeqOutput> TestEngine::step(std::span<const SeqInput> inputs) {
+  std::vector<std::vector<SeqOutput>> outputs(models_.size(), std::vector<SeqOutput>(inputs.size()));
+  if (models_.size() == 1) {
+    models_[0]->step(inputs, outputs[0]);
+    return outputs[0];
+  }
+  std::vector<std::thread> threads;
+  for (size_t r = 0; r < models_.size(); ++r) {
+    threads.emplace_back([this, r, inputs, &outputs] { models_[r]->step(inputs, outputs[r]); });
+  }
+  for (std::thread& t : threads) t.join();
+  for (size_t r = 1; r < models_.size(); ++r) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const SeqOutput& a = outputs[0][i];
+      const SeqOutput& b = outputs[r][i];
+      if (a.accepted != b.accepted || a.sampled != b.sampled || a.logits_sha256 != b.logits_sha256 || a.draft != b.draft) {
+        throw std::runtime_error("ranks disagree on an output");
+      }
+    }
+  }
+  return outputs[0];
+}
+
+TestRequest::TestRequest(TestEngine& engine, std::vector<int32_t> prompt) : engine_(engine), prompt_(std::move(prompt)) {
+  tail_block_ = engine.take_block();
+  for (auto& group : spare_) {
+    for (int& block : group) block = engine.take_block();
+  }
+}
+
+void TestRequest::cover(int tokens) {
+  const int block = engine_.geometry().block_tokens;
+  while (static_cast<int>(attn_blocks_.size()) * block < tokens) attn_blocks_.push_back(engine_.take_block());
+}
+
+// The two blocks of three that do not hold the state in force.
+void TestRequest::next_state_blocks(SeqInput& in) {
+  for (int g = 0; g < num_state_groups; ++g) {
+    in.state[g].in = state_[g];
+    int filled = 0;
+    for (const int block : spare_[g]) {
+      if (block != state_[g] && filled < 2) in.state[g].out[filled++] = block;
+    }
+  }
+}
+
+SeqInput TestRequest::prefill_input(int end) {
+  cover(end);
+  SeqInput in;
+  in.start = computed_;
+  in.tokens = std::span<const int32_t>(prompt_).subspan(static_cast<size_t>(computed_), static_cast<size_t>(end - computed_));
+  in.prefill = true;
+  in.next_token = end < static_cast<int>(prompt_.size()) ? prompt_[static_cast<size_t>(end)] : -1;
+  in.attn_blocks = attn_blocks_;
+  in.tail_block = tail_block_;
+  next_state_blocks(in);
+  return in;
+}
+
+SeqInput TestRequest::decode_input(bool with_draft) {
+  step_tokens_ = {generated_.back()};
+  if (with_draft && draft_ >= 0) step_tokens_.push_back(draft_);
+  cover(computed_ + static_cast<int>(step_tokens_.size()));
+  SeqInput in;
+  in.start = computed_;
+  in.tokens = step_tokens_;
+  in.last_is_draft = step_tokens_.size() == 2;
+  in.attn_blocks = attn_blocks_;
+  in.tail_block = tail_block_;
+  next_state_blocks(in);
+  return in;
+}
+
+void TestRequest::absorb(const SeqInput& in, const SeqOutput& out) {
+  for (int g = 0; g < num_state_groups; ++g) state_[g] = in.state[g].out[in.prefill ? 0 : out.accepted - 1];
+  computed_ += out.accepted;
+  proposed_ += in.last_is_draft ? 1 : 0;
+  accepted_ += in.last_is_draft && out.accepted == 2 ? 1 : 0;
+  generated_.insert(generated_.end(), out.sampled.begin(), out.sampled.end());
+  digests_.insert(digests_.end(), out.logits_sha256.begin(), out.logits_sha256.end());
+  draft_ = out.draft;
+}
+
+void TestRequest::prefill(int end) {
+  const SeqInput in = prefill_input(end);
+  absorb(in, engine_.step(std::span(&in, 1))[0]);
+}
+
+void TestRequest::generate(int tokens, int chunk, bool drafts) {
+  const int length = static_cast<int>(prompt_.size());
+  while (computed_ < length) prefill(std::min(length, (computed_ / chunk + 1) * chunk));
+  const int block = engine_.geometry().block_tokens;
+  while (static_cast<int>(generated_.size()) < tokens) {
+    const bool crosses = computed_ / block != (computed_ + 2) / block && (computed_ + 2) % block != 0;
+    const SeqInput in = decode_input(drafts && !crosses);
+    absorb(in, engine_.step(std::span(&in, 1))[0]);
+  }
+  generated_.resize(static_cast<size_t>(tokens));
+  digests_.resize(static_cast<size_t>(tokens));
+}
+
+void TestRequest::resume(int computed, std::span<const int> attn_blocks, int tail_block, std::span<const int> state_blocks) {
+  computed_ = computed;
+  attn_blocks_.assign(attn_blocks.begin(), attn_blocks.end());
+  tail_block_ = tail_block;
+  for (int g = 0; g < num_state_groups; ++g) {
+    state_[g] = state_blocks[static_cast<size_t>(g)];
+    spare_[g][2] = state_[g];
+  }
+}
+
+std::vector<int32_t> random_prompt(uint64_t seed, int length, int vocab) {
+  std::vector<int32_t> ids(static_cast<size_t>(length));
+  uint64_t x = seed * 0x9e3779b97f4a7c15ull + 1;
+  for (int32_t& id : ids) {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    id = static_cast<int32_t>(x % static_cast<uint64_t>(vocab));
+  }
+  return ids;
+}
+
+}  // namespace hitproof::engine::testing

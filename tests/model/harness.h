@@ -1,0 +1,111 @@
+// A whole engine in one process for the model's tests: ranks as threads, memory as plain arrays, no scheduler.
+#pragma once
+
+#include <barrier>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/model/rank_model.h"
+
+namespace hitproof::engine::testing {
+
+/// The 24 regions of one rank.
+class RankMemory {
+ public:
+  RankMemory(const CacheGeometry& geometry, int blocks);
+  CacheMemory view() const { return view_; }
+
+ private:
+  std::vector<std::vector<std::byte>> regions_;
+  CacheMemory view_;
+};
+
+/// Collectives between threads, summed in rank order.
+class ThreadGroup {
+ public:
+  explicit ThreadGroup(int size);
+  Collectives& rank(int r) { return *members_[static_cast<size_t>(r)]; }
+
+ private:
+  class Member;
+  std::vector<const void*> posted_;
+  std::barrier<> barrier_;
+  std::vector<std::unique_ptr<Collectives>> members_;
+};
+
+class TestEngine {
+ public:
+  TestEngine(const ModelConfig& config, int tp, uint64_t seed, int blocks,
+             const KernelProfile& profile = KernelProfile::recorded());
+
+  /// Runs all ranks; throws where they disagree on an output.
+  std::vector<SeqOutput> step(std::span<const SeqInput> inputs);
+
+  RankModel& model(int rank) { return *models_[static_cast<size_t>(rank)]; }
+  CacheMemory memory(int rank) const { return memories_[static_cast<size_t>(rank)]->view(); }
+  const CacheGeometry& geometry() const { return geometry_; }
+  const ModelConfig& config() const { return config_; }
+  int take_block() { return next_block_++; }
+
+ private:
+  ModelConfig config_;
+  CacheGeometry geometry_;
+  ThreadGroup group_;
+  std::vector<std::unique_ptr<RankMemory>> memories_;
+  std::vector<std::unique_ptr<RankModel>> models_;
+  int next_block_ = 1;
+};
+
+/// A request driven by hand: keeps its blocks and what was decided so far.
+class TestRequest {
+ public:
+  TestRequest(TestEngine& engine, std::vector<int32_t> prompt);
+
+  /// The next chunk, up to position `end` of the prompt, as an input for a step; `absorb` takes its output.
+  SeqInput prefill_input(int end);
+  SeqInput decode_input(bool with_draft);
+  void absorb(const SeqInput& in, const SeqOutput& out);
+
+  void prefill(int end);
+  /// Prefill in steps that end at multiples of `chunk`, then decode until `tokens` are there, with drafts except
+  /// where a step would pass a multiple of the block size.
+  void generate(int tokens, int chunk, bool drafts = true);
+
+  const std::vector<int32_t>& generated() const { return generated_; }
+  const std::vector<std::array<uint8_t, 32>>& digests() const { return digests_; }
+  int computed() const { return computed_; }
+  int proposed() const { return proposed_; }
+  int accepted_drafts() const { return accepted_; }
+  int attn_block(int i) const { return attn_blocks_[static_cast<size_t>(i)]; }
+  int tail_block() const { return tail_block_; }
+  int state_block(int group) const { return state_[group]; }
+
+  /// Pretends that the first `computed` tokens are in these pages already.
+  void resume(int computed, std::span<const int> attn_blocks, int tail_block, std::span<const int> state_blocks);
+
+ private:
+  void cover(int tokens);
+  void next_state_blocks(SeqInput& in);
+
+  TestEngine& engine_;
+  std::vector<int32_t> prompt_;
+  std::vector<int32_t> step_tokens_;
+  std::vector<int32_t> generated_;
+  std::vector<std::array<uint8_t, 32>> digests_;
+  std::vector<int32_t> attn_blocks_;
+  int tail_block_ = 0;
+  int state_[num_state_groups] = {0, 0, 0};
+  int spare_[num_state_groups][3] = {};
+  int computed_ = 0;
+  int32_t draft_ = -1;
+  int proposed_ = 0;
+  int accepted_ = 0;
+};
+
+/// Ids that depend on (seed, i) alone.
+std::vector<int32_t> random_prompt(uint64_t seed, int length, int vocab);
+
+}  // namespace hitproof::engine::testing
