@@ -35,15 +35,18 @@ __m256i load_keys(const int32_t* keys) {
 
 int count_above(const int32_t* keys, int n, int32_t threshold) {
   const __m256i t = _mm256_set1_epi32(threshold);
-  __m256i count = _mm256_setzero_si256();
-  for (int i = 0; i < n; i += 8) {
-    count = _mm256_sub_epi32(count, _mm256_cmpgt_epi32(load_keys(keys + i), t));
+  __m256i even = _mm256_setzero_si256(), odd = even;
+  int i = 0;
+  for (; i + 8 < n; i += 16) {
+    even = _mm256_sub_epi32(even, _mm256_cmpgt_epi32(load_keys(keys + i), t));
+    odd = _mm256_sub_epi32(odd, _mm256_cmpgt_epi32(load_keys(keys + i + 8), t));
   }
-  alignas(32) int32_t lane[8];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(lane), count);
-  int sum = 0;
-  for (const int32_t c : lane) sum += c;
-  return sum;
+  if (i < n) even = _mm256_sub_epi32(even, _mm256_cmpgt_epi32(load_keys(keys + i), t));
+  even = _mm256_add_epi32(even, odd);
+  __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(even), _mm256_extracti128_si256(even, 1));
+  sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
+  sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
+  return _mm_cvtsi128_si32(sum);
 }
 
 // Indices of keys above t, and the first `ties` of those equal to it, ascending.

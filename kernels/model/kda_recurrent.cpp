@@ -12,15 +12,12 @@ namespace {
 
 constexpr int token_block = 16;  // q, k, a of a block and a head's state share the first-level cache
 
-// 1 / sqrt(sum x^2 + eps)
-float inverse_norm(const float* x, int dim, float eps) {
-  __m256 acc = _mm256_setzero_ps();
-  for (int i = 0; i < dim; i += 8) {
-    const __m256 v = simd::load(x + i);
-    acc = simd::fma(v, v, acc);
-  }
-  return 1.0f / std::sqrt(simd::sum_lanes(acc) + eps);
-}
+// Squared lengths of q and k and their product, for the rows of a block.
+struct Products {
+  alignas(32) float qq[max_chunk];
+  alignas(32) float kk[max_chunk];
+  alignas(32) float qk[max_chunk];
+};
 
 template <int NV>
 struct Columns {
@@ -142,26 +139,48 @@ float* place_tokens(int dim, int rows, float* workspace, Tokens* tokens) {
 void prepare_tokens(const KdaShape& shape, const KdaInput& in, int head, int first, int rows,
                     const Tokens& tokens) {
   const int dim = shape.dim;
-  const float q_scale = 1.0f / std::sqrt(static_cast<float>(dim));
+  const float* q0 = in.qkv + first * in.qkv_stride + int64_t{head} * dim;
+  const int64_t part = int64_t{shape.heads} * dim;  // from q to k to v
+  Products p;
   for (int row = 0; row < rows; ++row) {
-    const float* q = in.qkv + (first + row) * in.qkv_stride + int64_t{head} * dim;
-    const float* k = q + int64_t{shape.heads} * dim;
-    const float* v = k + int64_t{shape.heads} * dim;
-    const float* g = in.g + (first + row) * in.g_stride + int64_t{head} * dim;
-    const __m256 qs = simd::splat(inverse_norm(q, dim, shape.l2_eps) * q_scale);
-    const __m256 ks = simd::splat(inverse_norm(k, dim, shape.l2_eps));
-    const int64_t at = int64_t{row} * dim;
-    __m256 dot = _mm256_setzero_ps();
+    const float* q = q0 + row * in.qkv_stride;
+    __m256 qq = _mm256_setzero_ps(), kk = qq, qk = qq;
     for (int i = 0; i < dim; i += 8) {
-      const __m256 qv = simd::mul(simd::load(q + i), qs);
-      const __m256 kv = simd::mul(simd::load(k + i), ks);
-      simd::store(tokens.q + at + i, qv);
-      simd::store(tokens.k + at + i, kv);
-      simd::store(tokens.a + at + i, simd::exp(simd::load(g + i)));
-      simd::store(tokens.v + at + i, simd::load(v + i));
-      dot = simd::fma(qv, kv, dot);
+      const __m256 qv = simd::load(q + i), kv = simd::load(q + part + i);
+      qq = simd::fma(qv, qv, qq);
+      kk = simd::fma(kv, kv, kk);
+      qk = simd::fma(qv, kv, qk);
     }
-    tokens.kq[row] = simd::sum_lanes(dot);
+    p.qq[row] = simd::sum_lanes(qq);
+    p.kk[row] = simd::sum_lanes(kk);
+    p.qk[row] = simd::sum_lanes(qk);
+  }
+  const __m256 eps = simd::splat(shape.l2_eps);
+  const __m256 scale = simd::splat(1.0f / std::sqrt(static_cast<float>(dim)));
+  for (int row = 0; row < rows; row += 8) {
+    const int n = std::min(8, rows - row);
+    const __m256 one = simd::splat(1.0f);
+    const __m256 k = simd::div(one, _mm256_sqrt_ps(simd::add(simd::load_head(p.kk + row, n), eps)));
+    const __m256 q =
+        simd::div(scale, _mm256_sqrt_ps(simd::add(simd::load_head(p.qq + row, n), eps)));
+    simd::store_head(p.kk + row, k, n);
+    simd::store_head(p.qq + row, q, n);
+    simd::store_head(tokens.kq + row,
+                     simd::mul(simd::load_head(p.qk + row, n), simd::mul(q, k)), n);
+  }
+  for (int row = 0; row < rows; ++row) {
+    const float* q = q0 + row * in.qkv_stride;
+    const float* g = in.g + (first + row) * in.g_stride + int64_t{head} * dim;
+    const __m256 qs = simd::bcast(p.qq + row), ks = simd::bcast(p.kk + row);
+    const int64_t at = int64_t{row} * dim;
+    for (int i = 0; i < dim; i += 8) {
+      // g is never positive; below the lowest argument the decay is the smallest number.
+      const __m256 decay = _mm256_max_ps(simd::splat(simd::exp_lowest), simd::load(g + i));
+      simd::store(tokens.q + at + i, simd::mul(simd::load(q + i), qs));
+      simd::store(tokens.k + at + i, simd::mul(simd::load(q + part + i), ks));
+      simd::store(tokens.v + at + i, simd::load(q + 2 * part + i));
+      simd::store(tokens.a + at + i, simd::exp_inner(decay));
+    }
     tokens.beta[row] = in.beta[(first + row) * in.beta_stride + head];
   }
 }
