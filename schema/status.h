@@ -62,7 +62,9 @@ template <class T> class [[nodiscard]] Result {
   // Precondition of the accessors: ok().
   T& value() & { return *value_; }
   const T& value() const& { return *value_; }
-  T&& value() && { return std::move(*value_); }
+  // Of a temporary by value, so that `for (auto& x : *f())` keeps what it walks over.
+  T value() && { return std::move(*value_); }
+  T operator*() && { return std::move(*value_); }
   T& operator*() & { return *value_; }
   const T& operator*() const& { return *value_; }
   T* operator->() { return &*value_; }

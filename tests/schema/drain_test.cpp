@@ -1,0 +1,261 @@
+#include "child.h"
+#include "schema/drain.h"
+#include "schema/journal.h"
+#include "schema/journal_reader.h"
+#include "temp_dir.h"
+
+#include <atomic>
+#include <csignal>
+#include <gtest/gtest.h>
+#include <thread>
+
+namespace hitproof::schema {
+namespace {
+
+// The numbers 0 .. n-1 in order, as one thread wrote them, without one missing or doubled.
+void expect_sequence(Recording& recording, std::uint32_t thread, std::uint64_t n) {
+  Result<Query> query = recording.query(
+      "SELECT COUNT(*), COUNT(DISTINCT transfer), MIN(transfer), MAX(transfer), MAX(seq) FROM wait "
+      "WHERE thread = ?");
+  query->bind(1, thread);
+  ASSERT_TRUE(query->next());
+  EXPECT_EQ(query->integer(0), static_cast<std::int64_t>(n));
+  EXPECT_EQ(query->integer(1), static_cast<std::int64_t>(n));
+  if (n == 0) return;
+  EXPECT_EQ(query->integer(2), 0);
+  EXPECT_EQ(query->integer(3), static_cast<std::int64_t>(n) - 1);
+  EXPECT_EQ(query->integer(4), static_cast<std::int64_t>(n));
+}
+
+void write_numbers(std::uint64_t n) {
+  for (std::uint64_t i = 0; i < n; ++i)
+    journal(rec::wait{.transfer = i});
+}
+
+class DrainTest : public testing::Test {
+ protected:
+  void SetUp() override { JournalWriter::use_directory(dir_.path().c_str()); }
+  void TearDown() override {
+    JournalWriter::use_directory(nullptr);
+    JournalWriter::for_this_thread();
+  }
+  Recording make() {
+    Result<Recording> recording = Recording::open_new(dir_.path());
+    EXPECT_TRUE(recording.ok()) << recording.status().to_string();
+    return std::move(recording).value();
+  }
+  std::size_t segments() const { return list_segments(dir_.path())->size(); }
+  TempDir dir_;
+};
+
+TEST_F(DrainTest, DrainsWhileWritersWrite) {
+  Recording recording = make();
+  Drain drain(dir_.path(), recording, 4);
+  ASSERT_TRUE(drain.status().ok()) << drain.status().to_string();
+  constexpr std::uint64_t each = 30'000;
+  std::atomic<int> running{4};
+  std::vector<std::thread> writers;
+  for (int t = 0; t < 4; ++t)
+    writers.emplace_back([&] {
+      write_numbers(each);
+      --running;
+    });
+  std::uint64_t moved = 0;
+  while (running > 0)
+    moved += drain.poll();
+  for (auto& thread : writers)
+    thread.join();
+  const Status status = drain.finish();
+  ASSERT_TRUE(status.ok()) << status.to_string();
+  EXPECT_GT(moved, 0u);
+  EXPECT_EQ(drain.records(), 4 * each);
+  EXPECT_EQ(drain.gaps(), 0u);
+  EXPECT_EQ(drain.dropped(), 0u);
+  EXPECT_EQ(drain.live_writers(), 0u);
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "journal"));
+  Result<Query> threads = recording.query("SELECT DISTINCT thread FROM wait");
+  int count = 0;
+  for (; threads->next(); ++count)
+    expect_sequence(recording, static_cast<std::uint32_t>(threads->integer(0)), each);
+  EXPECT_EQ(count, 4);
+  ASSERT_TRUE(recording.close("completed").ok());
+  EXPECT_EQ(recording.get_int("records", -1), static_cast<std::int64_t>(4 * each));
+  EXPECT_EQ(recording.get_int("gaps", -1), 0);
+  EXPECT_EQ(recording.get_int("dropped", -1), 0);
+}
+
+TEST_F(DrainTest, SegmentsGoInTheOrderOfTheirNumbers) {
+  Recording recording = make();
+  // More than ten, so that sorting by file name would be wrong.
+  constexpr std::uint64_t n = 11 * journal_segment_slots + 7;
+  std::thread([] { write_numbers(n); }).join();
+  Drain drain(dir_.path(), recording, 0);
+  ASSERT_TRUE(drain.finish().ok());
+  EXPECT_EQ(drain.records(), n);
+  EXPECT_EQ(drain.gaps(), 0u);
+}
+
+TEST_F(DrainTest, DeletesASegmentOnlyWhenItIsDone) {
+  Recording recording = make();
+  Drain drain(dir_.path(), recording, 0);
+  write_numbers(10);
+  EXPECT_EQ(drain.poll(), 10u);
+  EXPECT_EQ(segments(), 1u) << "its writer goes on";
+  write_numbers(journal_segment_slots);
+  EXPECT_EQ(drain.poll(), std::size_t{journal_segment_slots});
+  EXPECT_EQ(segments(), 1u) << "the first one is full and gone";
+  ASSERT_TRUE(drain.finish().ok());
+  EXPECT_EQ(drain.live_writers(), 1u);
+  EXPECT_EQ(segments(), 1u) << "a living writer keeps its segment";
+}
+
+TEST_F(DrainTest, GapsAndLossesAreCounted) {
+  Recording recording = make();
+  std::thread([] {
+    journal(rec::wait{.transfer = 0});
+    JournalWriter::for_this_thread()->lose();
+    journal(rec::wait{.transfer = 1});
+    JournalWriter::for_this_thread()->lose(); // at the end: no gap can show it
+  }).join();
+  Drain drain(dir_.path(), recording);
+  ASSERT_TRUE(drain.finish().ok());
+  EXPECT_EQ(drain.records(), 2u);
+  EXPECT_EQ(drain.gaps(), 1u);
+  EXPECT_EQ(drain.dropped(), 2u);
+  EXPECT_EQ(recording.get_int("dropped", -1), 2);
+  EXPECT_EQ(recording.get_int("gaps", -1), 1);
+  EXPECT_EQ(recording.count("journal_file", "gaps = 1 AND records = 2").value(), 1);
+}
+
+TEST_F(DrainTest, LosesNothingOfAKilledWriter) {
+  Recording recording = make();
+  Drain drain(dir_.path(), recording, 2);
+  int progress[2];
+  ASSERT_EQ(pipe(progress), 0);
+  const pid_t child = start_child([&]() -> int {
+    for (std::uint64_t i = 0;; ++i) {
+      journal(rec::wait{.transfer = i});
+      if (i % 500 == 0 && write(progress[1], &i, sizeof i) != sizeof i) return 1;
+    }
+  });
+  std::uint64_t reached = 0;
+  while (reached < 20'000) {
+    ASSERT_EQ(read(progress[0], &reached, sizeof reached), 8);
+    drain.poll();
+  }
+  kill(child, SIGKILL);
+  wait_status(child);
+  close(progress[0]);
+  close(progress[1]);
+  ASSERT_TRUE(drain.finish().ok());
+  EXPECT_EQ(drain.live_writers(), 0u);
+  EXPECT_EQ(segments(), 0u);
+  EXPECT_GT(drain.records(), reached);
+  expect_sequence(recording, static_cast<std::uint32_t>(child), drain.records());
+}
+
+// The recorder is killed over and over at whatever it is doing; nothing may be lost or doubled.
+TEST_F(DrainTest, AKilledRecorderNeitherLosesNorDoubles) {
+  constexpr std::uint64_t n = 60'000;
+  make();
+  std::uint32_t thread = 0;
+  const pid_t writer = start_child([] {
+    write_numbers(n);
+    return 0;
+  });
+  thread = static_cast<std::uint32_t>(writer);
+  for (int round = 0; round < 12; ++round) {
+    const pid_t recorder = start_child([&]() -> int {
+      Result<Recording> recording = Recording::open_existing(dir_.path(), Access::read_write);
+      if (!recording.ok()) return 1;
+      Drain drain(dir_.path(), *recording, 2);
+      for (;;)
+        drain.poll();
+    });
+    usleep(static_cast<useconds_t>(3000 + 7919 * round % 20000));
+    kill(recorder, SIGKILL);
+    wait_status(recorder);
+  }
+  wait_status(writer);
+  Result<Recording> recording = open_recovered(dir_.path());
+  ASSERT_TRUE(recording.ok()) << recording.status().to_string();
+  EXPECT_FALSE(recording->closed());
+  EXPECT_EQ(recording->closed_reason(), "recovered");
+  EXPECT_EQ(recording->get_int("records", 0), static_cast<std::int64_t>(n));
+  EXPECT_EQ(recording->get_int("gaps", -1), 0);
+  expect_sequence(*recording, thread, n);
+  EXPECT_FALSE(has_leftovers(dir_.path()));
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "data/recording.sqlite-wal"));
+}
+
+TEST_F(DrainTest, OnlyOneRecorderAtATime) {
+  Recording recording = make();
+  Drain first(dir_.path(), recording, 0);
+  ASSERT_TRUE(first.status().ok());
+  Result<Recording> other = Recording::open_existing(dir_.path(), Access::read_write);
+  Drain second(dir_.path(), *other, 0);
+  EXPECT_EQ(second.status().code(), Code::busy);
+  EXPECT_EQ(second.poll(), 0u);
+  EXPECT_EQ(second.finish().code(), Code::busy);
+  EXPECT_EQ(open_recovered(dir_.path()).code(), Code::busy);
+}
+
+TEST_F(DrainTest, AClosedRecordingIsOpenedAsItIs) {
+  {
+    Recording recording = make();
+    ASSERT_TRUE(Drain(dir_.path(), recording, 0).finish().ok());
+    ASSERT_TRUE(recording.close("completed").ok());
+  }
+  const std::string before = read_all(dir_ / "data/recording.sqlite");
+  Result<Recording> recording = open_recovered(dir_.path());
+  ASSERT_TRUE(recording.ok());
+  EXPECT_TRUE(recording->closed());
+  EXPECT_EQ(read_all(dir_ / "data/recording.sqlite"), before);
+  EXPECT_EQ(open_recovered(dir_ / "none").code(), Code::not_found);
+}
+
+TEST_F(DrainTest, DamageIsCountedAndKeptAsEvidence) {
+  Recording recording = make();
+  std::thread([] { write_numbers(10); }).join();
+  const std::string good = list_segments(dir_.path())->front();
+  std::string bytes = read_all(good);
+  const std::uint16_t unknown = 250;
+  bytes.replace(journal_header_bytes + 3 * sizeof(Slot) + 12, 2,
+                reinterpret_cast<const char*>(&unknown), 2);              // an unknown record type
+  bytes.replace(journal_header_bytes + 5 * sizeof(Slot) + 8, 4, 4, '\0'); // a lost number
+  write_text(good, bytes);
+  write_text(dir_ / "journal/1-1-0.hpj", bytes.substr(0, 9000));
+  write_text(dir_ / "journal/1-1-1.hpj", "");
+  Drain drain(dir_.path(), recording, 0);
+  const Status status = drain.finish();
+  ASSERT_TRUE(status.ok()) << status.to_string();
+  EXPECT_EQ(drain.records(), 8u);
+  EXPECT_EQ(recording.get_int("damaged_slots", -1), 2);
+  EXPECT_EQ(recording.get_int("damaged_journals", -1), 1);
+  EXPECT_EQ(drain.gaps(), 1u);
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "data/damaged/1-1-0.hpj"));
+  EXPECT_EQ(segments(), 0u);
+}
+
+TEST_F(DrainTest, AFullDiskStopsTheDrainAndLosesNothing) {
+  std::thread([] { write_numbers(20'000); }).join();
+  Recording recording = make();
+  // SQLite's own limit on the file's size acts as a full disk does.
+  ASSERT_TRUE(recording.execute("PRAGMA max_page_count=60").ok());
+  {
+    Drain drain(dir_.path(), recording, 0);
+    EXPECT_EQ(drain.poll(), 0u);
+    EXPECT_EQ(drain.status().code(), Code::no_space) << drain.status().to_string();
+    EXPECT_EQ(drain.finish().code(), Code::no_space);
+  }
+  EXPECT_TRUE(has_leftovers(dir_.path()));
+  EXPECT_EQ(recording.count("wait").value(), 0);
+  ASSERT_TRUE(recording.execute("PRAGMA max_page_count=1000000").ok());
+  Drain drain(dir_.path(), recording, 0);
+  const Status status = drain.finish();
+  ASSERT_TRUE(status.ok()) << status.to_string();
+  EXPECT_EQ(recording.count("wait").value(), 20'000);
+}
+
+} // namespace
+} // namespace hitproof::schema
