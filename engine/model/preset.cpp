@@ -92,6 +92,8 @@ ModelConfig make_parity() {
   c.kda_heads = 4;
   c.kda_dim = 8;
   c.index_topk = 32;
+  // Many index heads: with few, several pools score exactly 0 (every relu closed) and their order is unspecified.
+  c.index_heads = 16;
   return c;
 }
 
