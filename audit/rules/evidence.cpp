@@ -22,6 +22,8 @@ const Sentence sentences[] = {
     {"coverage_missing", "Process {process} ({expected}) never wrote its coverage counters: what it could not see is "
                          "unknown."},
     {"blind_path_used", "Process {process}: {expected} was used {actual} times and cannot be observed."},
+    {"blind_path_exists", "Process {process} asked {actual} times where {expected} is, a call that can move bytes and "
+                          "has no hook; whether it was used is unknown."},
     {"results_changed_on_purpose", "The probe changed results in this run (tail effect): it proves nothing about the "
                                    "unchanged engine."},
     {"excluded", "Excluded: {expected}. Reason: {actual}."},
@@ -105,8 +107,8 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
       {"dropped", context.number("SELECT SUM(d) FROM (SELECT MAX(dropped) AS d FROM coverage GROUP BY process, name)") +
                       context.recording().get_int("dropped", 0)},
       {"gaps", context.number("SELECT SUM(gaps) FROM journal_file")},
-      {"blind_paths", context.number("SELECT COUNT(DISTINCT name) FROM coverage WHERE name LIKE 'path:%' AND calls > "
-                                     "0")},
+      {"blind_paths", context.number("SELECT COUNT(DISTINCT name) FROM coverage WHERE name LIKE 'path:%' AND installed "
+                                     "= 1 AND calls > 0")},
       {"exclusions", context.number("SELECT COUNT(*) FROM exclusion")},
       {"probe_mode", context.number("SELECT MAX(mode) FROM process")},
   };

@@ -38,7 +38,7 @@ numbered AS (
   SELECT process, thread, COUNT(*) AS n, COUNT(DISTINCT seq) AS different, MAX(seq) AS last
   FROM every_record GROUP BY process, thread),
 counter AS ( -- counters grow; the newest row of each counts
-  SELECT process, name, MAX(calls) AS calls, MAX(bytes) AS bytes, MAX(dropped) AS dropped, MAX(t_ns) AS t_ns
+  SELECT process, name, MAX(installed) AS installed, MAX(calls) AS calls, MAX(bytes) AS bytes, MAX(dropped) AS dropped, MAX(t_ns) AS t_ns
   FROM coverage GROUP BY process, name),
 covered AS (SELECT DISTINCT process FROM coverage)
 SELECT 'records_missing' AS violation, 'inconclusive' AS effect, NULL AS at_ns, NULL AS rank, NULL AS transfer,
@@ -74,7 +74,10 @@ SELECT 'coverage_missing', 'inconclusive', MIN(p.t_ns), NULL, NULL, NULL, NULL, 
   FROM process p LEFT JOIN covered c ON c.process = p.process WHERE c.process IS NULL GROUP BY p.process
 UNION ALL
 SELECT 'blind_path_used', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, name, CAST(calls AS VARCHAR)
-  FROM counter WHERE name LIKE 'path:%' AND calls > 0
+  FROM counter WHERE name LIKE 'path:%' AND installed = 1 AND calls > 0
+UNION ALL
+SELECT 'blind_path_exists', 'note', t_ns, NULL, NULL, NULL, NULL, process, NULL, name, CAST(calls AS VARCHAR)
+  FROM counter WHERE name LIKE 'path:%' AND installed = 0
 UNION ALL
 SELECT 'results_changed_on_purpose', 'inconclusive', MIN(t_ns), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM process WHERE (mode / 64) % 2 = 1 HAVING COUNT(*) > 0

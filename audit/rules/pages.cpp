@@ -13,6 +13,9 @@ namespace {
 const Sentence sentences[] = {
     {"entry_not_covered", "The {expected} {transfer} on rank {rank} never names {entry}, which the model declares as "
                           "transferred: its pages were neither moved nor checked."},
+    {"transfer_without_pages", "Transfer {transfer} on rank {rank} named no page at all ({expected} were counted): it was "
+                               "refused or its pages were not recorded."},
+    {"announcements_missing", "Transfer {transfer} on rank {rank} announced {expected} pages, {actual} are recorded."},
     {"extent_not_covered", "Transfer {transfer} covers {actual} tokens of {entry} on rank {rank} where {expected} are "
                            "needed."},
     {"entry_not_declared", "Transfer {transfer} names {entry} on rank {rank}, which the model never registered."},

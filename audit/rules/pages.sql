@@ -90,8 +90,19 @@ region AS (
 SELECT 'entry_not_covered' AS violation, 'fail' AS effect, w.t_ns AS at_ns, w.rank AS rank,
        w.transfer AS transfer, w.request AS request, w.entry AS entry, NULL AS block, NULL AS op,
        CASE w.direction WHEN 0 THEN 'save' ELSE 'load' END AS expected, '0' AS actual
-  FROM wanted w LEFT JOIN named n ON n.transfer = w.transfer AND n.entry = w.entry
+  FROM wanted w JOIN (SELECT DISTINCT transfer FROM page) g ON g.transfer = w.transfer
+  LEFT JOIN named n ON n.transfer = w.transfer AND n.entry = w.entry
   WHERE n.pages IS NULL
+UNION ALL
+SELECT 'transfer_without_pages', 'inconclusive', t.t_ns, t.rank, t.transfer, t.request, NULL, NULL, NULL,
+       CAST(t.pages AS VARCHAR), '0'
+  FROM transfer t LEFT JOIN (SELECT DISTINCT transfer FROM page) g ON g.transfer = t.transfer
+  WHERE g.transfer IS NULL
+UNION ALL
+SELECT 'announcements_missing', 'inconclusive', MAX(t.t_ns), MAX(t.rank), t.transfer, MAX(t.request), NULL, NULL,
+       NULL, CAST(MAX(t.pages) AS VARCHAR), CAST(COUNT(p.entry) AS VARCHAR)
+  FROM transfer t JOIN page p ON p.transfer = t.transfer
+  GROUP BY t.transfer HAVING MAX(t.pages) > COUNT(p.entry)
 UNION ALL
 SELECT 'extent_not_covered', 'fail', w.t_ns, w.rank, w.transfer, w.request, w.entry, NULL, NULL,
        CAST(CASE WHEN w.kind IN (0, 1) THEN w.token_end - w.token_begin ELSE w.boundary END AS VARCHAR),

@@ -13,6 +13,11 @@ const Sentence sentences[] = {
     {"read_in_part", "{entry} on rank {rank}, block {block}: {actual} of {expected} elements were read."},
     {"only_zeros", "{entry} on rank {rank}, block {block}: all {expected} elements at the effective address are zero "
                    "({actual} at the contiguous address are not): an ineffective observation."},
+    {"only_at_contiguous_address", "{entry} on rank {rank}, block {block}: saved, restored and read as zeros at the "
+                                   "effective address, while {actual} of {expected} elements at the contiguous address "
+                                   "are not zero: the tail is written where nobody reads."},
+    {"same_tail_under_two_keys", "{entry} on rank {rank}, block {block}: the same tail was saved under {actual} keys; "
+                                 "what the computation writes does not get there."},
     {"tail_not_read", "{entry} on rank {rank}: restored by load {transfer}, and never read back where the computation "
                       "reads it."},
     {"landed_elsewhere", "{entry} on rank {rank}, block {block}: load {transfer} put the tail at offset {actual} of "

@@ -36,7 +36,17 @@ followed AS ( -- a read of a restored tail with the page that was to restore it
          l.landing_offset, r.effective - r.base AS read_offset, r.naive - r.base AS naive_offset,
          l.mapped_base, l.process AS mapper, l.bytes
   FROM seen r JOIN landing l ON l.transfer = r.transfer AND l.rank = r.rank AND l.entry = r.entry
-  WHERE r.transfer <> 0 AND r.base IS NOT NULL)
+  WHERE r.transfer <> 0 AND r.base IS NOT NULL),
+landed AS ( -- non-zero bytes of a tail where the load put it
+  SELECT transfer, rank, entry, MAX(nonzero) AS nonzero FROM page_digest
+  WHERE place = 0 AND moment = 1 GROUP BY transfer, rank, entry),
+saved AS ( -- a tail that holds the same bytes under two prefixes is not the one that was written
+  SELECT t.rank, d.entry, d.content, MAX(t.transfer) AS transfer, MAX(t.request) AS request,
+         MAX(t.t_ns) AS t_ns, MAX(d.block) AS block, COUNT(DISTINCT t.key) AS keys
+  FROM page_digest d JOIN transfer t ON t.transfer = d.transfer
+  JOIN (SELECT DISTINCT rank, entry FROM tail) e ON e.rank = t.rank AND e.entry = d.entry
+  WHERE t.direction = 0 AND d.place = 0 AND d.moment = 0 AND d.nonzero > 0
+  GROUP BY t.rank, d.entry, d.content)
 SELECT 'address_not_registered' AS violation, 'fail' AS effect, t_ns AS at_ns, rank AS rank,
        transfer AS transfer, request AS request, entry AS entry, block AS block, NULL AS op,
        CAST(registered AS VARCHAR) AS expected, CAST(effective AS VARCHAR) AS actual
@@ -60,6 +70,14 @@ UNION ALL
 SELECT 'only_zeros', 'inconclusive', t_ns, rank, transfer, request, entry, block, NULL,
        CAST(elements AS VARCHAR), CAST(naive_nonzero AS VARCHAR)
   FROM seen WHERE nonzero = 0
+UNION ALL
+SELECT 'only_at_contiguous_address', 'fail', r.t_ns, r.rank, r.transfer, r.request, r.entry, r.block, NULL,
+       CAST(r.elements AS VARCHAR), CAST(r.naive_nonzero AS VARCHAR)
+  FROM seen r JOIN landed l ON l.transfer = r.transfer AND l.rank = r.rank AND l.entry = r.entry
+  WHERE r.nonzero = 0 AND l.nonzero = 0 AND r.naive_nonzero > 0 AND r.naive <> r.effective
+UNION ALL
+SELECT 'same_tail_under_two_keys', 'fail', t_ns, rank, transfer, request, entry, block, NULL, '1',
+       CAST(keys AS VARCHAR) FROM saved WHERE keys > 1
 UNION ALL
 SELECT 'tail_not_read', 'inconclusive', w.t_ns, w.rank, w.transfer, w.request, w.entry, NULL, NULL, '1', '0'
   FROM wanted w LEFT JOIN reads r

@@ -1,0 +1,146 @@
+// What was not seen has not passed: recordings that are empty, partial, open, changed or damaged.
+#include "audit/json.h"
+#include "schema/archive.h"
+#include "tests/audit/fixture.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace hitproof::audit::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Missing, EmptyRecordingIsInconclusive) {
+  ScratchDir dir;
+  {
+    auto recording = schema::Recording::open_new(dir.path());
+    ASSERT_TRUE(recording.ok());
+    ASSERT_TRUE(recording->put("arm", "candidate").ok());
+    ASSERT_TRUE(recording->close("completed").ok());
+  }
+  ASSERT_TRUE(schema::close_archive(dir.path()).ok());
+  const Report report = audit_or_throw(dir.path(), true);
+  EXPECT_EQ(report.verdict, Verdict::inconclusive) << findings_of(report);
+  for (const RuleReport& r : report.rules) EXPECT_EQ(r.verdict, Verdict::inconclusive) << r.name;
+}
+
+TEST(Missing, MetadataObserversAloneAreInconclusive) {
+  ScratchDir dir;
+  StudySpec spec = small_spec();
+  spec.content_probes = false;
+  spec.delays = false;
+  write_archive(dir.path(), spec);
+  const Report report = audit_or_throw(dir.path(), true);
+  EXPECT_EQ(report.verdict, Verdict::inconclusive) << findings_of(report);
+  for (const char* rule : {"pages", "poison", "tails", "boundary", "keys"}) {
+    EXPECT_EQ(report.rule(rule)->verdict, Verdict::inconclusive) << rule;
+  }
+  for (const char* rule : {"waits", "generations", "order", "control", "evidence"}) {
+    EXPECT_EQ(report.rule(rule)->verdict, Verdict::pass) << rule << "\n" << findings_of(report);
+  }
+}
+
+TEST(Missing, DroppedRecordsAreInconclusive) {
+  ScratchDir dir;
+  copy_good_study(dir.path());
+  change(dir.path(), "DELETE FROM page_digest WHERE seq % 7 = 0; UPDATE recording SET value = '40' WHERE key = 'dropped'");
+  ASSERT_TRUE(schema::close_archive(dir.path()).ok());
+  const Report report = audit_or_throw(dir.path(), true);
+  EXPECT_EQ(report.verdict, Verdict::inconclusive) << findings_of(report);
+  EXPECT_EQ(report.rule("evidence")->verdict, Verdict::inconclusive);
+  EXPECT_EQ(report.rule("pages")->verdict, Verdict::inconclusive);
+}
+
+TEST(Missing, ZerosOnlyAreInconclusive) {
+  ScratchDir dir;
+  copy_good_study(dir.path());
+  change(dir.path(), "UPDATE tail_read SET nonzero = 0, naive_nonzero = 0");
+  ASSERT_TRUE(schema::close_archive(dir.path()).ok());
+  const Report report = audit_or_throw(dir.path(), true);
+  EXPECT_EQ(report.verdict, Verdict::inconclusive) << findings_of(report);
+  EXPECT_EQ(report.rule("tails")->verdict, Verdict::inconclusive);
+  EXPECT_EQ(report.rule("tails")->figure("nonzero"), 0);
+}
+
+TEST(Missing, WithoutControlArmIsInconclusive) {
+  ScratchDir dir;
+  write_archive(dir.path(), small_spec(), false);
+  const Report report = audit_or_throw(dir.path(), true);
+  EXPECT_EQ(report.verdict, Verdict::inconclusive);
+  EXPECT_EQ(report.rule("generations")->verdict, Verdict::inconclusive);
+  EXPECT_EQ(report.rule("control")->verdict, Verdict::inconclusive);
+  EXPECT_EQ(report.rule("pages")->verdict, Verdict::pass) << findings_of(report);
+}
+
+TEST(Missing, OpenRecordingIsAuditedAndInconclusive) {
+  ScratchDir dir;
+  copy_good_study(dir.path());
+  change(dir.path(), "UPDATE recording SET value = '0' WHERE key = 'closed'");
+  for (const char* file : {"bagit.txt", "bag-info.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt"}) {
+    fs::remove(dir.path() + "/" + file);
+  }
+  const Report report = audit_or_throw(dir.path(), true);
+  EXPECT_EQ(report.verdict, Verdict::inconclusive) << findings_of(report);
+  EXPECT_TRUE(has_finding(report, "evidence", "not_closed"));
+}
+
+TEST(Missing, ChangedArchiveIsRefused) {
+  ScratchDir dir;
+  copy_good_study(dir.path());
+  std::ofstream(dir.path() + "/data/plan.toml", std::ios::app) << "tokens = 65\n";
+  const auto report = audit_archive(dir.path());
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.code(), schema::Code::corruption);
+  EXPECT_NE(report.status().message().find("plan.toml"), std::string::npos) << report.status().message();
+  // Asked to look all the same, it says what is wrong.
+  const Report looked = audit_or_throw(dir.path(), false);
+  EXPECT_EQ(looked.rule("evidence")->verdict, Verdict::fail);
+  EXPECT_TRUE(has_finding(looked, "evidence", "archive_problem"));
+  EXPECT_TRUE(has_finding(looked, "evidence", "plan_changed"));
+}
+
+TEST(Missing, NoRecordingAndNoFolder) {
+  ScratchDir dir;
+  EXPECT_EQ(audit_archive(dir.path() + "/nowhere").code(), schema::Code::not_found);
+  EXPECT_EQ(audit_archive(dir.path()).code(), schema::Code::not_found);
+}
+
+TEST(Missing, NotADatabase) {
+  ScratchDir dir;
+  fs::create_directories(dir.path() + "/data");
+  std::ofstream(dir.path() + "/data/recording.sqlite") << std::string(100000, 'x');
+  EXPECT_EQ(audit_archive(dir.path()).code(), schema::Code::corruption);
+}
+
+TEST(Missing, NewerFormat) {
+  ScratchDir dir;
+  copy_good_study(dir.path());
+  change(dir.path(), "UPDATE recording SET value = '99' WHERE key = 'format_version'");
+  ASSERT_TRUE(schema::close_archive(dir.path()).ok());
+  EXPECT_EQ(audit_archive(dir.path()).code(), schema::Code::newer_format);
+}
+
+TEST(Missing, ExclusionsAreListed) {
+  ScratchDir dir;
+  copy_good_study(dir.path());
+  change(dir.path(), "INSERT INTO exclusion VALUES ('run-1', 'first run', 'wrong model name')");
+  ASSERT_TRUE(schema::close_archive(dir.path()).ok());
+  const Report report = audit_or_throw(dir.path(), true);
+  EXPECT_EQ(report.verdict, Verdict::pass) << findings_of(report);
+  ASSERT_EQ(report.exclusions.size(), 1u);
+  EXPECT_EQ(report.exclusions[0], "first run: wrong model name");
+}
+
+TEST(Missing, BytesThatAreNoTextDoNotBreakTheJson) {
+  ScratchDir dir;
+  copy_good_study(dir.path());
+  change(dir.path(), "UPDATE entry SET name = CAST(x'ff22fe5c' AS TEXT) WHERE entry = 3; DELETE FROM copy WHERE entry = 3");
+  const Report report = audit_or_throw(dir.path());
+  EXPECT_NO_THROW(static_cast<void>(nlohmann::json::parse(to_json(report))));
+  EXPECT_EQ(report.verdict, Verdict::fail);
+}
+
+} // namespace
+} // namespace hitproof::audit::testing

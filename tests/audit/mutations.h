@@ -1,0 +1,21 @@
+// The auditor's own controls as data: how to break a good study, and what must then be found.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hitproof::audit::testing {
+
+struct Mutation {
+  const char* name;
+  const char* rule;      // family that must answer
+  const char* violation; // what it must say; null for a harmless change
+  bool fails;            // the rule must fail; otherwise it must be inconclusive
+  const char* sql;
+  bool reference = false; // the change is made in the control arm's recording
+};
+
+// At least one must-fail control and one harmless change for each rule.
+const std::vector<Mutation>& mutations();
+
+} // namespace hitproof::audit::testing
