@@ -105,6 +105,17 @@ class TestRequest {
   int accepted_ = 0;
 };
 
+/// Hidden states after the final norm and logits of every row.
+struct StackRun {
+  std::vector<float> hidden;
+  std::vector<float> logits;
+};
+
+/// Runs a prompt on one rank in steps that end at the given positions; steps of one row run as decode steps. Each step
+/// continues from the cache pages alone.
+StackRun run_stack(const ModelConfig& config, int kda_chunk, uint64_t seed, const std::vector<int32_t>& ids,
+                   const std::vector<int>& ends);
+
 /// Ids that depend on (seed, i) alone.
 std::vector<int32_t> random_prompt(uint64_t seed, int length, int vocab);
 

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdio>
 
-#include "engine/model/forward.h"
 #include "tests/model/harness.h"
 #include "tests/parity/safetensors.h"
 
@@ -16,7 +15,6 @@ namespace hitproof::engine::testing {
 namespace {
 
 constexpr double tolerance = 1e-4;
-constexpr int block_count = 64;
 
 // Largest |a - b| over the largest |b|.
 double relative_error(const std::vector<float>& a, const float* b) {
@@ -27,52 +25,6 @@ double relative_error(const std::vector<float>& a, const float* b) {
     largest = std::max(largest, std::fabs(static_cast<double>(b[i])));
   }
   return difference / largest;
-}
-
-struct StackRun {
-  std::vector<float> hidden;
-  std::vector<float> logits;
-};
-
-// Runs a prompt in steps that end at the given positions; steps of one row run as decode steps.
-StackRun run_stack(const std::vector<int32_t>& ids, const std::vector<int>& ends, int kda_chunk, uint64_t seed) {
-  const ModelConfig config = find_preset("parity");
-  const CacheGeometry geometry(config, 1, 1);
-  RankMemory memory(geometry, block_count);
-  const auto collectives = single_rank_collectives();
-  kernels::KernelProfile profile;
-  profile.kda_chunk = kda_chunk;
-  Forward forward(config, geometry, profile, recipe_for(config), seed, 0, 1, *collectives, memory.view());
-
-  StackRun run;
-  std::vector<int32_t> attn_blocks;
-  for (int i = 0; i * geometry.block_tokens < static_cast<int>(ids.size()); ++i) attn_blocks.push_back(10 + i);
-  StateSlots state[num_state_groups];
-  int begin = 0;
-  for (const int end : ends) {
-    SeqInput in;
-    in.start = begin;
-    in.tokens = std::span<const int32_t>(ids).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
-    in.prefill = end - begin > 1;
-    in.attn_blocks = attn_blocks;
-    in.tail_block = 1;
-    for (int g = 0; g < num_state_groups; ++g) {
-      state[g].out[0] = state[g].in == 2 + g ? 5 + g : 2 + g;
-      in.state[g] = state[g];
-    }
-    const StepLayout layout = lay_out(config, geometry, std::span(&in, 1));
-    const RowGroup rows(*collectives, layout.rows());
-    const float* hidden = forward.stack.forward(forward.weights, rows, layout);
-    run.hidden.insert(run.hidden.end(), hidden, hidden + static_cast<ptrdiff_t>(rows.rows()) * config.hidden);
-    forward.sampler.choose(forward.weights.lm_head, hidden, rows.rows());
-    for (int r = 0; r < rows.rows(); ++r) {
-      const std::span<const float> logits = forward.sampler.logits(r);
-      run.logits.insert(run.logits.end(), logits.begin(), logits.end());
-    }
-    for (StateSlots& s : state) s.in = s.out[0];
-    begin = end;
-  }
-  return run;
 }
 
 class Parity : public ::testing::TestWithParam<int> {};
@@ -91,7 +43,7 @@ TEST_P(Parity, StackAgreesWithTransformers) {
     for (int t = 41; t < 50; ++t) restarted.push_back(t);  // token by token, one of each t mod 4
     restarted.push_back(length);
     for (const std::vector<int>& ends : {std::vector<int>{length}, restarted}) {
-      const StackRun run = run_stack(ids, ends, GetParam(), seed);
+      const StackRun run = run_stack(find_preset("parity"), GetParam(), seed, ids, ends);
       const double hidden = relative_error(run.hidden, file.tensors.at(name + "hidden").floats());
       const double logits = relative_error(run.logits, file.tensors.at(name + "logits").floats());
       std::printf("prompt %d, %zu steps, kda_chunk %d: hidden %.2e, logits %.2e\n", prompt, ends.size(), GetParam(), hidden, logits);
