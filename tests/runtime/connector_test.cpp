@@ -11,6 +11,7 @@
 #include "engine/runtime/keys.h"
 #include "tests/runtime/probe_log.h"
 #include "tests/runtime/server_process.h"
+#include "tests/runtime/sim_main.h"
 
 namespace hitproof::engine {
 namespace {
@@ -270,7 +271,6 @@ TEST(ServerEnd, AnUnknownBreakIsNamed) {
 }  // namespace hitproof::engine
 
 int main(int argc, char** argv) {
-  if (const int status = hitproof::engine::serve_as_cache_server(argc, argv); status >= 0) return status;
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  using namespace hitproof::engine;
+  return run_tests_on_sim(argc, argv, {serve_as_cache_server});
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/runtime/sim_main.h"
+
 namespace hitproof::engine {
 namespace {
 
@@ -155,3 +157,8 @@ TEST(ObjectStore, CheckpointsAreDistinctKeys) {
 
 }  // namespace
 }  // namespace hitproof::engine
+
+int main(int argc, char** argv) {
+  using namespace hitproof::engine;
+  return run_tests_on_sim(argc, argv);
+}

@@ -79,8 +79,8 @@ void Owner::kill() {
   ::waitpid(pid_, nullptr, 0);
 }
 
-bool serve_as_owner(int argc, char** argv) {
-  if (argc != 3 || std::strcmp(argv[1], "--owner") != 0) return false;
+int serve_as_owner(int argc, char** argv) {
+  if (argc != 3 || std::strcmp(argv[1], "--owner") != 0) return -1;
   const int fd = std::atoi(argv[2]);
   device::Stream stream;
   std::list<device::Event> events;
@@ -117,7 +117,7 @@ bool serve_as_owner(int argc, char** argv) {
     ::send(fd, &p, sizeof p, MSG_NOSIGNAL);
   }
   stream.synchronize();
-  return true;
+  return 0;
 }
 
 }  // namespace hitproof::engine

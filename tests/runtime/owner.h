@@ -35,7 +35,7 @@ private:
   device::Handle memory_;
 };
 
-// For main: serves where the arguments say so, and returns true then.
-bool serve_as_owner(int argc, char** argv);
+// For main: serves where the arguments say so; -1 where they do not, else the exit status.
+int serve_as_owner(int argc, char** argv);
 
 }  // namespace hitproof::engine

@@ -8,6 +8,7 @@
 #include "probes/hitproof.h"
 #include "tests/runtime/owner.h"
 #include "tests/runtime/probe_log.h"
+#include "tests/runtime/sim_main.h"
 
 namespace hitproof::engine {
 namespace {
@@ -236,7 +237,6 @@ TEST_F(NoProducerWait, TheCopyRunsAheadOfItsProducer) {
 }  // namespace hitproof::engine
 
 int main(int argc, char** argv) {
-  if (hitproof::engine::serve_as_owner(argc, argv)) return 0;
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  using namespace hitproof::engine;
+  return run_tests_on_sim(argc, argv, {serve_as_owner});
 }

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tests/runtime/mini_front.h"
+#include "tests/runtime/sim_main.h"
 
 namespace hitproof::engine {
 namespace {
@@ -137,8 +138,5 @@ TEST(Ranks, BrokenConnectorsStillRun) {
 
 int main(int argc, char** argv) {
   using namespace hitproof::engine;
-  if (const int status = serve_as_rank(argc, argv); status >= 0) return status;
-  if (const int status = serve_as_cache_server(argc, argv); status >= 0) return status;
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  return run_tests_on_sim(argc, argv, {serve_as_rank, serve_as_cache_server});
 }
