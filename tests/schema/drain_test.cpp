@@ -53,21 +53,23 @@ TEST_F(DrainTest, DrainsWhileWritersWrite) {
   Drain drain(dir_.path(), recording, 4);
   ASSERT_TRUE(drain.status().ok()) << drain.status().to_string();
   constexpr std::uint64_t each = 30'000;
-  std::atomic<int> running{4};
+  std::atomic<std::uint64_t> moved{0};
   std::vector<std::thread> writers;
   for (int t = 0; t < 4; ++t)
     writers.emplace_back([&] {
-      write_numbers(each);
-      --running;
+      for (std::uint64_t i = 0; i < each; ++i) {
+        journal(rec::wait{.transfer = i});
+        // The second half comes when the drain has proved to be at work.
+        while (i == each / 2 && moved == 0)
+          std::this_thread::yield();
+      }
     });
-  std::uint64_t moved = 0;
-  while (running > 0)
+  while (moved < 2 * each)
     moved += drain.poll();
   for (auto& thread : writers)
     thread.join();
   const Status status = drain.finish();
   ASSERT_TRUE(status.ok()) << status.to_string();
-  EXPECT_GT(moved, 0u);
   EXPECT_EQ(drain.records(), 4 * each);
   EXPECT_EQ(drain.gaps(), 0u);
   EXPECT_EQ(drain.dropped(), 0u);
@@ -131,22 +133,31 @@ TEST_F(DrainTest, LosesNothingOfAKilledWriter) {
   Recording recording = make();
   Drain drain(dir_.path(), recording, 2);
   int progress[2];
+  int go_on[2];
   ASSERT_EQ(pipe(progress), 0);
+  ASSERT_EQ(pipe(go_on), 0);
+  constexpr std::uint64_t in_step = 20'000;
+  // In step with the drain, which it would outrun for minutes, until it is let loose and shot.
   const pid_t child = start_child([&]() -> int {
     for (std::uint64_t i = 0;; ++i) {
       journal(rec::wait{.transfer = i});
-      if (i % 500 == 0 && write(progress[1], &i, sizeof i) != sizeof i) return 1;
+      if (i % 500 != 0 || i > in_step) continue;
+      if (write(progress[1], &i, sizeof i) != sizeof i) return 1;
+      char byte;
+      if (read(go_on[0], &byte, 1) != 1) return 1;
     }
   });
   std::uint64_t reached = 0;
-  while (reached < 20'000) {
+  while (reached < in_step) {
     ASSERT_EQ(read(progress[0], &reached, sizeof reached), 8);
     drain.poll();
+    ASSERT_EQ(write(go_on[1], "x", 1), 1);
   }
+  usleep(1000);
   kill(child, SIGKILL);
   wait_status(child);
-  close(progress[0]);
-  close(progress[1]);
+  for (const int fd : {progress[0], progress[1], go_on[0], go_on[1]})
+    close(fd);
   ASSERT_TRUE(drain.finish().ok());
   EXPECT_EQ(drain.live_writers(), 0u);
   EXPECT_EQ(segments(), 0u);
