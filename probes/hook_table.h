@@ -5,6 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#ifdef HP_ONLY
+#error "the table needs the whole list"
+#endif
+
 namespace hitproof::probes {
 
 enum class Hook : std::uint32_t {

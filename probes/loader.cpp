@@ -18,21 +18,27 @@ __attribute__((visibility("hidden"))) void* hitproof_next_dlvsym = nullptr;
 
 namespace {
 
-// The pointer to hand out instead of `real`, or null to let the call go on to the C library.
+// Tells the exported functions to answer null: the probe has the name, but no CUDA library has it.
+void* const absent = reinterpret_cast<void*>(~std::uint64_t{0});
+
+// The pointer to hand out instead of the real one, `absent`, or null to let the call go on to the C
+// library.
 void* choose(void* handle, const char* symbol, void* (*look_up)(void*, const char*, const char*),
              const char* version) noexcept {
   // Another preloaded library that wraps CUDA asks for the next one: it must get just that.
   if (handle == RTLD_NEXT || symbol == nullptr) return nullptr;
   const Hook hook = hook_named(symbol);
   if (hook == Hook::none || stay_out_if_ambiguous() || !recording()) return nullptr;
-  // With RTLD_DEFAULT the C library finds our wrapper by itself, because the probe comes early; only
-  // where no CUDA library has the name must the answer stay null.
-  if (handle == RTLD_DEFAULT) {
-    return real_function(hook) != nullptr ? hook_table[index_of(hook)].wrapper[0] : nullptr;
-  }
-  void* real = look_up(handle, symbol, version);
+  // With RTLD_DEFAULT, or a handle of the program, the C library finds our wrapper, because the probe
+  // comes early; where no CUDA library has the name, the answer must stay null. The look-up behind the
+  // probe leaves the message that dlerror would have had.
+  void* real = handle == RTLD_DEFAULT ? hook_table[index_of(hook)].wrapper[0]
+                                      : look_up(handle, symbol, version);
   if (real == nullptr) return nullptr;
-  if (is_wrapper(real)) return real_function(hook) != nullptr ? real : nullptr;
+  if (is_wrapper(real)) {
+    if (real_function(hook) != nullptr) return real;
+    return look_up(RTLD_NEXT, symbol, version) == nullptr ? absent : nullptr;
+  }
   if (!in_cuda_library(real)) return nullptr; // a library's own function of that name
   HookState& state = hook_state[index_of(hook)];
   void* expected = nullptr;
@@ -88,7 +94,10 @@ dlsym:
     jne 1f
     movq hitproof_next_dlsym(%rip), %rax
     jmp *%rax
-1:  ret
+1:  cmpq $-1, %rax
+    jne 2f
+    xorl %eax, %eax
+2:  ret
     .cfi_endproc
     .size dlsym, .-dlsym
 
@@ -114,7 +123,10 @@ dlvsym:
     jne 1f
     movq hitproof_next_dlvsym(%rip), %rax
     jmp *%rax
-1:  ret
+1:  cmpq $-1, %rax
+    jne 2f
+    xorl %eax, %eax
+2:  ret
     .cfi_endproc
     .size dlvsym, .-dlvsym
 )");

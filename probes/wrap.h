@@ -1,12 +1,13 @@
-// Makes the exported wrappers of one part of the list: include after defining HP_ONLY as its file.
+// Makes the exported wrappers of one part of the list: include after defining HP_PART as its file.
 // A wrapper is a template over the version slot; slot 0 stands behind the exported name, and copies
 // have three more slots whose pointers cuGetProcAddress hands out.
 #include "probes/intercept.h"
 #include "probes/observers.h"
 
-#ifndef HP_ONLY
-#error "wrap.h needs HP_ONLY"
+#ifndef HP_PART
+#error "wrap.h needs HP_PART"
 #endif
+#define HP_ONLY HP_PART // only now: the table above is made from the whole list
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 

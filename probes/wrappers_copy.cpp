@@ -1,4 +1,4 @@
-#define HP_ONLY "probes/hooks_copy.def"
+#define HP_PART "probes/hooks_copy.def"
 #include "probes/wrap.h"
 
 namespace hitproof::probes {

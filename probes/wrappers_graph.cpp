@@ -1,2 +1,2 @@
-#define HP_ONLY "probes/hooks_graph.def"
+#define HP_PART "probes/hooks_graph.def"
 #include "probes/wrap.h"

@@ -1,2 +1,2 @@
-#define HP_ONLY "probes/hooks_memory.def"
+#define HP_PART "probes/hooks_memory.def"
 #include "probes/wrap.h"

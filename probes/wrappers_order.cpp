@@ -1,2 +1,2 @@
-#define HP_ONLY "probes/hooks_order.def"
+#define HP_PART "probes/hooks_order.def"
 #include "probes/wrap.h"

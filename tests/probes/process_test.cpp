@@ -1,0 +1,161 @@
+// The host program is the same with and without the probe, whatever it does to its process.
+#include "tests/probes/run_subject.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <set>
+
+namespace hitproof::probes_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Case {
+  const char* scenario;
+  int exit_code;
+};
+
+class HostProgram : public testing::TestWithParam<Case> {};
+
+TEST_P(HostProgram, EndsAsWithoutTheProbe) {
+  const Recorded bare = run({GetParam().scenario}, {.probe = false, .record = false});
+  const Recorded inert = run({GetParam().scenario}, {.record = false});
+  const Recorded probed = run({GetParam().scenario});
+  EXPECT_EQ(bare.exit_code, GetParam().exit_code) << bare.err;
+  EXPECT_EQ(inert.exit_code, bare.exit_code) << inert.err;
+  EXPECT_EQ(probed.exit_code, bare.exit_code) << probed.err;
+  EXPECT_EQ(inert.err, bare.err);
+  EXPECT_EQ(probed.err, bare.err);
+  EXPECT_TRUE(inert.rows.empty()) << "without HITPROOF_DIR nothing is written";
+  EXPECT_FALSE(probed.rows.empty());
+  EXPECT_EQ(probed.gaps, 0u);
+}
+
+constexpr int abort_code = 128 + 6, kill_code = 128 + 9;
+INSTANTIATE_TEST_SUITE_P(Subjects, HostProgram,
+                         testing::Values(Case{"idle", 3}, Case{"threads", 0}, Case{"children", 0}, Case{"replaced", 0},
+                                         Case{"gone", 5}, Case{"killed", kill_code}, Case{"thrown", abort_code},
+                                         Case{"error_number", 0}, Case{"captured", 0}, Case{"two_processes", 0}),
+                         [](const auto& i) { return std::string(i.param.scenario); });
+
+TEST(Process, WithoutCudaHasItsRecordAndNothingElse) {
+  const Recorded r = run({"idle"});
+  const auto processes = r.all<schema::rec::process>();
+  ASSERT_EQ(processes.size(), 1u);
+  EXPECT_EQ(schema::get_text(processes[0].exe), "probe_subject");
+  EXPECT_EQ(processes[0].seq, 1u) << "first record of the main thread";
+  EXPECT_EQ(processes[0].rank, -1);
+  EXPECT_EQ(processes[0].mode, 1u | 2 | 4 | 8 | 32);
+  EXPECT_TRUE(r.all<schema::rec::copy>().empty());
+  EXPECT_EQ(r.coverage("hooks").calls, 0u);
+}
+
+TEST(Process, RecordsTheEnvironmentByAllowList) {
+  const Recorded r = run({"idle"}, {.environment = {{"VLLM_TEST_SETTING", "seven"}, {"SECRET_TOKEN", "x"}}});
+  std::set<std::string> names;
+  for (const auto& m : r.all<schema::rec::meta>()) names.insert(std::string(schema::get_text(m.name)));
+  EXPECT_TRUE(names.count("env:VLLM_TEST_SETTING"));
+  EXPECT_TRUE(names.count("env:HITPROOF_DIR"));
+  EXPECT_FALSE(names.count("env:SECRET_TOKEN"));
+  EXPECT_FALSE(names.count("env:HOSTNAME"));
+}
+
+TEST(Process, ThreadsLoseNothing) {
+  const Recorded r = run({"threads"});
+  EXPECT_EQ(r.all<schema::rec::copy>().size(), 6u * 8 * 20);
+  for (const auto& c : r.all<schema::rec::copy>()) EXPECT_EQ(c.direction, 1);
+  EXPECT_EQ(r.coverage("cudaMemcpyAsync").calls, 6u * 8 * 20);
+  EXPECT_EQ(r.coverage("addresses").dropped, 0u);
+}
+
+TEST(Process, ChildrenWriteJournalsOfTheirOwn) {
+  const Recorded r = run({"children"});
+  // The parent, and the child that became another program. Children that only exit record nothing or an
+  // empty process, never a copy of the parent's.
+  EXPECT_EQ(r.all<schema::rec::copy>(r.pid).size(), 2u);
+  EXPECT_EQ(r.all<schema::rec::copy>().size(), 2u);
+  std::set<std::uint32_t> pids;
+  for (const auto& p : r.all<schema::rec::process>()) pids.insert(p.pid);
+  EXPECT_GE(pids.size(), 2u);
+  EXPECT_EQ(r.coverage("cudaMemcpy").calls, 2u);
+}
+
+TEST(Process, ExecKeepsBothLivesOfThePid) {
+  const Recorded r = run({"replaced"});
+  EXPECT_EQ(r.all<schema::rec::process>().size(), 2u);
+  EXPECT_EQ(r.all<schema::rec::copy>().size(), 1u + 8u);
+}
+
+TEST(Process, WhatWasWrittenBeforeTheEndIsThere) {
+  for (const char* scenario : {"gone", "killed", "thrown"}) {
+    EXPECT_EQ(run({scenario}).all<schema::rec::copy>().size(), 1u) << scenario;
+  }
+}
+
+TEST(Process, CallsBeforeMainAndAfterItAreRecorded) {
+  const Recorded r = run({"once"}, {.environment = {{"SUBJECT_EARLY", "1"}, {"SUBJECT_LATE", "1"}}});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(r.all<schema::rec::copy>().size(), 1u + 8 + 1);
+}
+
+class DlopenFlags : public testing::TestWithParam<const char*> {};
+
+TEST_P(DlopenFlags, LibrariesLoadedLateAreObserved) {
+  const Options options{.environment = {{"LD_LIBRARY_PATH", HITPROOF_SIM_LIBRARIES}}, .program = HITPROOF_PLAIN};
+  Options bare = options;
+  bare.probe = false;
+  const std::vector<std::string> arguments{GetParam(), sim_library("libcudart.so.13")};
+  const Recorded without = run(arguments, bare);
+  const Recorded with = run(arguments, options);
+  EXPECT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_EQ(with.exit_code, 0) << with.err;
+  EXPECT_EQ(with.out, without.out);
+  const auto copies = with.all<schema::rec::copy>();
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_EQ(copies[0].direction, 1);
+  EXPECT_EQ(copies[1].direction, 0);
+  EXPECT_EQ(with.all<schema::rec::hook>().size(), with.hooks().size()) << "written once";
+}
+
+INSTANTIATE_TEST_SUITE_P(Flags, DlopenFlags,
+                         testing::Values("now+local", "now+global", "lazy+local", "lazy+global", "now+nodelete",
+                                         "now+deepbind"),
+                         [](const auto& i) {
+                           std::string name = i.param;
+                           for (char& c : name)
+                             if (c == '+') c = '_';
+                           return name;
+                         });
+
+TEST(TwoRuntimes, TheProbeSaysSoAndStaysOut) {
+  char pattern[] = "/tmp/hitproof-two-runtimes-XXXXXX";
+  const fs::path dir = mkdtemp(pattern);
+  const fs::path other = dir / "libcudart.so.12";
+  fs::copy_file(sim_library("libcudart.so.13"), other);
+  const Options options{.environment = {{"LD_LIBRARY_PATH", HITPROOF_SIM_LIBRARIES}}, .program = HITPROOF_PLAIN};
+  Options bare = options;
+  bare.probe = false;
+  const std::vector<std::string> arguments{"now", sim_library("libcudart.so.13"), other};
+  const Recorded without = run(arguments, bare);
+  const Recorded with = run(arguments, options);
+  fs::remove_all(dir);
+  EXPECT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_EQ(with.exit_code, without.exit_code) << with.err;
+  EXPECT_EQ(with.out, without.out);
+  EXPECT_NE(with.err.find("stays out"), std::string::npos) << with.err;
+  EXPECT_EQ(std::count(with.err.begin(), with.err.end(), '\n'), 1) << "one line";
+  EXPECT_EQ(with.coverage("path:two_runtimes").calls, 3u);
+  EXPECT_EQ(with.all<schema::rec::copy>().size(), 2u) << "until the second runtime came";
+}
+
+TEST(Disk, NoDirectoryToWriteToChangesNothing) {
+  const Recorded r = run({"once"}, {.environment = {{"HITPROOF_DIR", "/proc/no/such/place"}}});
+  EXPECT_EQ(r.exit_code, 0);
+  EXPECT_TRUE(r.rows.empty());
+  const Recorded relative = run({"once"}, {.environment = {{"HITPROOF_DIR", "relative"}}});
+  EXPECT_EQ(relative.exit_code, 0);
+  EXPECT_TRUE(relative.rows.empty());
+}
+
+} // namespace
+} // namespace hitproof::probes_test

@@ -1,0 +1,138 @@
+#include "tests/probes/subject.h"
+
+namespace subject {
+namespace {
+
+void launch_says(const char* hook, Memory& m, std::initializer_list<CopyRow> nodes) {
+  unsigned i = 0;
+  for (CopyRow row : nodes) {
+    row.hook = hook;
+    row.stream = m.stream;
+    row.index = i++;
+    row.count = static_cast<unsigned>(nodes.size());
+    says(row);
+  }
+}
+
+int captured(int, char**) {
+  Memory m;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  SUBJECT_OK(cudaStreamBeginCapture(m.stream, cudaStreamCaptureModeGlobal));
+  // Recipes: no rows.
+  SUBJECT_OK(cudaMemcpyAsync(m.device, m.pinned, 100, cudaMemcpyHostToDevice, m.stream));
+  SUBJECT_OK(cudaMemcpyAsync(m.device2, m.device, 200, cudaMemcpyDeviceToDevice, m.stream));
+  SUBJECT_OK(cudaStreamEndCapture(m.stream, &graph));
+  SUBJECT_OK(cudaGraphInstantiate(&exec, graph, 0));
+  for (int launch = 0; launch < 3; ++launch) {
+    SUBJECT_OK(cudaGraphLaunch(exec, m.stream));
+    launch_says("cudaGraphLaunch", m,
+                {{"", 0, h2d, 100, m.pinned, m.device}, {"", 0, d2d, 200, m.device, m.device2}});
+  }
+  // An ordinary copy is one again.
+  SUBJECT_OK(cudaMemcpyAsync(m.device, m.pinned, 9, cudaMemcpyHostToDevice, m.stream));
+  says({"cudaMemcpyAsync", 0, h2d, 9, m.pinned, m.device, m.stream});
+  SUBJECT_OK(cudaStreamSynchronize(m.stream));
+  SUBJECT_OK(cudaGraphExecDestroy(exec));
+  SUBJECT_OK(cudaGraphDestroy(graph));
+  return 0;
+}
+
+// Another stream joins the capture through an event; a third one, outside, really copies.
+int joined(int, char**) {
+  Memory m;
+  cudaStream_t side = nullptr, outside = nullptr;
+  cudaEvent_t fork = nullptr, join = nullptr;
+  cudaGraph_t graph = nullptr;
+  SUBJECT_OK(cudaStreamCreate(&side));
+  SUBJECT_OK(cudaStreamCreate(&outside));
+  SUBJECT_OK(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
+  SUBJECT_OK(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
+  SUBJECT_OK(cudaStreamBeginCapture(m.stream, cudaStreamCaptureModeRelaxed));
+  SUBJECT_OK(cudaEventRecord(fork, m.stream));
+  SUBJECT_OK(cudaStreamWaitEvent(side, fork, 0));
+  SUBJECT_OK(cudaMemcpyAsync(m.device, m.pinned, 64, cudaMemcpyHostToDevice, side));
+  SUBJECT_OK(cudaMemcpyAsync(m.device2, m.pinned, 65, cudaMemcpyHostToDevice, outside));
+  says({"cudaMemcpyAsync", 0, h2d, 65, m.pinned, m.device2, outside});
+  SUBJECT_OK(cudaEventRecord(join, side));
+  SUBJECT_OK(cudaStreamWaitEvent(m.stream, join, 0));
+  SUBJECT_OK(cudaStreamEndCapture(m.stream, &graph));
+  SUBJECT_OK(cudaStreamSynchronize(outside));
+  SUBJECT_OK(cudaGraphDestroy(graph));
+  return 0;
+}
+
+CUDA_MEMCPY3D linear(CUdeviceptr dst, const void* src, std::size_t bytes) {
+  CUDA_MEMCPY3D p{};
+  p.srcMemoryType = CU_MEMORYTYPE_HOST;
+  p.srcHost = src;
+  p.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  p.dstDevice = dst;
+  p.WidthInBytes = bytes;
+  p.Height = p.Depth = 1;
+  return p;
+}
+
+int built(int, char**) {
+  Memory m;
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUgraphExec exec = nullptr;
+  CUcontext context = nullptr;
+  SUBJECT_OK(cuCtxGetCurrent(&context));
+  SUBJECT_OK(cuGraphCreate(&graph, 0));
+  const CUDA_MEMCPY3D first = linear(dev(m.device), m.pinned, 300);
+  SUBJECT_OK(cuGraphAddMemcpyNode(&node, graph, nullptr, 0, &first, context));
+  SUBJECT_OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  const CUstream s = reinterpret_cast<CUstream>(m.stream);
+  SUBJECT_OK(cuGraphLaunch(exec, s));
+  launch_says("cuGraphLaunch", m, {{"", 0, h2d, 300, m.pinned, m.device}});
+  // Rebound: the next launch moves other bytes.
+  const CUDA_MEMCPY3D second = linear(dev(m.device2 + 16), m.pinned + 32, 301);
+  SUBJECT_OK(cuGraphExecMemcpyNodeSetParams(exec, node, &second, context));
+  for (int launch = 0; launch < 2; ++launch) {
+    SUBJECT_OK(cuGraphLaunch(exec, s));
+    launch_says("cuGraphLaunch", m, {{"", 0, h2d, 301, m.pinned + 32, m.device2 + 16}});
+  }
+  // A change of the graph itself shows in the next instantiation.
+  const CUDA_MEMCPY3D third = linear(dev(m.device2), m.pinned, 302);
+  SUBJECT_OK(cuGraphMemcpyNodeSetParams(node, &third));
+  CUgraphExec again = nullptr;
+  SUBJECT_OK(cuGraphInstantiateWithFlags(&again, graph, 0));
+  SUBJECT_OK(cuGraphLaunch(again, s));
+  launch_says("cuGraphLaunch", m, {{"", 0, h2d, 302, m.pinned, m.device2}});
+  SUBJECT_OK(cudaStreamSynchronize(m.stream));
+  SUBJECT_OK(cuGraphExecDestroy(exec));
+  SUBJECT_OK(cuGraphExecDestroy(again));
+  SUBJECT_OK(cuGraphDestroy(graph));
+  return 0;
+}
+
+int runtime_built(int, char**) {
+  Memory m;
+  cudaGraph_t graph = nullptr;
+  cudaGraphNode_t node = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  SUBJECT_OK(cudaGraphCreate(&graph, 0));
+  SUBJECT_OK(cudaGraphAddMemcpyNode1D(&node, graph, nullptr, 0, m.device, m.pinned, 400, cudaMemcpyHostToDevice));
+  SUBJECT_OK(cudaGraphInstantiate(&exec, graph, 0));
+  SUBJECT_OK(cudaGraphLaunch(exec, m.stream));
+  launch_says("cudaGraphLaunch", m, {{"", 0, h2d, 400, m.pinned, m.device}});
+  SUBJECT_OK(cudaGraphExecMemcpyNodeSetParams1D(exec, node, m.device2, m.pinned + 8, 401, cudaMemcpyHostToDevice));
+  SUBJECT_OK(cudaGraphLaunch(exec, m.stream));
+  launch_says("cudaGraphLaunch", m, {{"", 0, h2d, 401, m.pinned + 8, m.device2}});
+  SUBJECT_OK(cudaStreamSynchronize(m.stream));
+  SUBJECT_OK(cudaGraphExecDestroy(exec));
+  SUBJECT_OK(cudaGraphDestroy(graph));
+  return 0;
+}
+
+} // namespace
+
+const Scenario graph_scenarios[] = {{"captured", captured},
+                                    {"joined", joined},
+                                    {"built", built},
+                                    {"runtime_built", runtime_built},
+                                    {nullptr, nullptr}};
+
+} // namespace subject

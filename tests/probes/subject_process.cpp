@@ -1,0 +1,131 @@
+// Programs that treat their process badly: results must be as without the probe.
+#include "tests/probes/subject.h"
+
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace subject {
+namespace {
+
+bool wants(const char* name) { return std::getenv(name) != nullptr; }
+
+void small_copy() {
+  void* p = nullptr;
+  char byte = 42;
+  SUBJECT_OK(cudaMalloc(&p, 4096));
+  SUBJECT_OK(cudaMemcpy(p, &byte, 1, cudaMemcpyHostToDevice));
+  SUBJECT_OK(cudaFree(p));
+}
+
+// CUDA before main, and after it.
+__attribute__((constructor)) void early() {
+  if (wants("SUBJECT_EARLY")) small_copy();
+}
+__attribute__((destructor)) void late() {
+  if (wants("SUBJECT_LATE")) small_copy();
+}
+
+int idle(int, char**) {
+  std::puts("nothing to do with a device");
+  return 3;
+}
+
+int threads(int, char**) {
+  Memory m;
+  for (int round = 0; round < 6; ++round) {
+    std::vector<std::thread> crowd;
+    for (int t = 0; t < 8; ++t) {
+      crowd.emplace_back([&m, t] {
+        cudaStream_t s = nullptr;
+        SUBJECT_OK(cudaStreamCreate(&s));
+        for (int i = 0; i < 20; ++i) {
+          SUBJECT_OK(cudaMemcpyAsync(m.device + t * 4096, m.pinned + t * 4096, 100, cudaMemcpyHostToDevice, s));
+          void* p = nullptr;
+          SUBJECT_OK(cudaMalloc(&p, 256));
+          SUBJECT_OK(cudaFree(p));
+        }
+        SUBJECT_OK(cudaStreamSynchronize(s));
+        SUBJECT_OK(cudaStreamDestroy(s));
+      });
+    }
+    for (auto& t : crowd) t.join();
+  }
+  return 0;
+}
+
+int children(int, char** argv) {
+  Memory m;
+  SUBJECT_OK(cudaMemcpy(m.device, m.pinned, 10, cudaMemcpyHostToDevice));
+  int sum = 0;
+  for (int kind = 0; kind < 3; ++kind) {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (kind == 0) _exit(1);
+      if (kind == 1) std::exit(2);
+      execl("/proc/self/exe", argv[0], "idle", static_cast<char*>(nullptr));
+      _exit(99);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    sum += WIFEXITED(status) ? WEXITSTATUS(status) : 100;
+  }
+  SUBJECT_OK(cudaMemcpy(m.device, m.pinned, 11, cudaMemcpyHostToDevice));
+  std::fflush(stdout);
+  return sum == 1 + 2 + 3 ? 0 : 92;
+}
+
+int replaced(int, char** argv) {
+  small_copy();
+  execl("/proc/self/exe", argv[0], "once", static_cast<char*>(nullptr));
+  return 92;
+}
+
+int gone(int, char**) {
+  small_copy();
+  _exit(5);
+}
+
+int killed(int, char**) {
+  small_copy();
+  raise(SIGKILL);
+  return 92;
+}
+
+int thrown(int, char**) {
+  small_copy();
+  std::signal(SIGABRT, SIG_DFL);
+  std::abort();
+}
+
+int error_number(int, char**) {
+  Memory m;
+  errno = 123;
+  SUBJECT_OK(cudaMemcpyAsync(m.device, m.pinned, 10, cudaMemcpyHostToDevice, m.stream));
+  if (errno != 123) return 92;
+  if (cudaMemcpyAsync(nullptr, m.pinned, 10, cudaMemcpyHostToDevice, m.stream) == 0) return 93;
+  cudaGetLastError();
+  SUBJECT_OK(cudaStreamSynchronize(m.stream));
+  return errno == 123 ? 0 : 94;
+}
+
+// Many hooked calls in a loop, for the cost of one.
+int churn(int, char**) {
+  Memory m;
+  for (int i = 0; i < 40000; ++i) cudaStreamQuery(m.stream);
+  return 0;
+}
+
+} // namespace
+
+const Scenario process_scenarios[] = {{"idle", idle},         {"threads", threads},
+                                      {"children", children}, {"replaced", replaced},
+                                      {"gone", gone},         {"killed", killed},
+                                      {"thrown", thrown},     {"error_number", error_number},
+                                      {"churn", churn},       {nullptr, nullptr}};
+
+} // namespace subject
