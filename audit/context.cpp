@@ -28,6 +28,7 @@ Context::Context(const std::string& dir)
     require(recording_.execute("ATTACH " + quoted(reference_path()) + " AS reference"));
     has_reference_ = true;
   }
+  set_strangers_aside();
   arm_ = fact("arm");
   ranks_ = numbers("SELECT DISTINCT rank FROM entry WHERE origin = 0 ORDER BY rank");
   if (ranks_.empty()) ranks_ = numbers("SELECT DISTINCT rank FROM transfer ORDER BY rank");
@@ -39,6 +40,15 @@ Context::Context(const std::string& dir)
     names_[{entries.integer(0), entries.integer(1)}] = entries.text(2);
   }
   require(entries.status());
+}
+
+void Context::set_strangers_aside() {
+  // A cache server that several engines use also transfers for those that are not part of this recording.
+  // What it did before the first recorded request was for them: no recorded process can answer for it.
+  const char* const before = "t_ns < (SELECT MIN(t_ns) FROM main.request)";
+  strangers_ = number(std::string("SELECT COUNT(*) FROM main.transfer WHERE ") + before);
+  if (strangers_ == 0) return;
+  require(recording_.execute(std::string("CREATE TEMP VIEW transfer AS SELECT * FROM main.transfer WHERE NOT ") + before));
 }
 
 std::string Context::reference_path() const { return dir_ + "/data/reference/recording.sqlite"; }

@@ -36,6 +36,8 @@ class Context {
   const std::string& arm() const noexcept { return arm_; }
   // True for the arm without a connector: nothing is transferred there.
   bool is_control() const noexcept { return arm_ == "control"; }
+  // Transfers of engines that are not recorded, which only rule keys looks at.
+  std::int64_t strangers() const noexcept { return strangers_; }
   std::int64_t first_ns() const noexcept { return first_ns_; }
   const std::vector<std::int64_t>& ranks() const noexcept { return ranks_; }
   // "layers.3.mla", or "entry 7" where the model registered no name.
@@ -48,8 +50,11 @@ class Context {
   std::string fact(const std::string& key, const std::string& fallback = {});
 
  private:
+  void set_strangers_aside();
+
   std::string dir_;
   schema::Recording recording_;
+  std::int64_t strangers_ = 0;
   bool has_reference_ = false;
   std::string arm_;
   std::int64_t first_ns_ = 0;

@@ -109,6 +109,7 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
       {"gaps", context.number("SELECT SUM(gaps) FROM journal_file")},
       {"blind_paths", context.number("SELECT COUNT(DISTINCT name) FROM coverage WHERE name LIKE 'path:%' AND installed "
                                      "= 1 AND calls > 0")},
+      {"transfers_of_strangers", context.strangers()},
       {"exclusions", context.number("SELECT COUNT(*) FROM exclusion")},
       {"probe_mode", context.number("SELECT MAX(mode) FROM process")},
   };

@@ -23,11 +23,12 @@ check_one AS ( -- per process that has this rank: how many of its inputs the key
 best AS (
   SELECT *, ROW_NUMBER() OVER (PARTITION BY key, rank ORDER BY absent + other, process) AS n FROM check_one),
 scope AS (SELECT entry, MAX(key_scope) AS key_scope FROM entry WHERE origin = 0 GROUP BY entry),
-named AS ( -- device content at the moment it was saved, under key and, where it matters, next token
+named AS ( -- device content at the moment it was saved, under key and, where it matters, next token;
+           -- also of another engine that used the same cache
   SELECT t.key, d.entry, CASE WHEN s.key_scope = 1 THEN t.next_token ELSE 0 END AS next_token,
          COUNT(DISTINCT d.content) AS contents, MIN(t.transfer) AS transfer, MIN(t.rank) AS rank,
          MIN(t.request) AS request, MAX(t.t_ns) AS t_ns, MAX(d.block) AS block
-  FROM page_digest d JOIN transfer t ON t.transfer = d.transfer
+  FROM page_digest d JOIN main.transfer t ON t.transfer = d.transfer
   JOIN scope s ON s.entry = d.entry
   WHERE t.direction = 0 AND d.place = 0 AND d.moment = 0
     AND NOT (s.key_scope = 1 AND t.next_token = 4294967295)

@@ -24,12 +24,11 @@ wanted AS (
   FROM load_of l JOIN (SELECT DISTINCT rank, entry FROM tail WHERE transferred = 1) t ON t.rank = l.rank),
 reads AS (SELECT transfer, rank, entry, COUNT(*) AS n FROM tail_read WHERE transfer <> 0
           GROUP BY transfer, rank, entry),
-landing AS ( -- the page that the load announced for a tail, as offset from its region's page 0
+landing AS ( -- the page that the load announced for a tail, as offset from page 0, per map of its process
   SELECT p.transfer, p.rank, p.entry, p.block, p.process, p.bytes, e.base AS mapped_base,
          p.device_address - e.base AS landing_offset
   FROM transfer_page p JOIN load_of l ON l.transfer = p.transfer
-  JOIN (SELECT process, rank, entry, MAX(base) AS base FROM entry WHERE kind = 3
-        GROUP BY process, rank, entry) e
+  JOIN (SELECT DISTINCT process, rank, entry, base FROM entry WHERE kind = 3) e
     ON e.process = p.process AND e.rank = p.rank AND e.entry = p.entry),
 followed AS ( -- a read of a restored tail with the page that was to restore it
   SELECT r.transfer, r.request, r.rank, r.entry, r.block, r.t_ns, l.block AS landing_block,
@@ -83,9 +82,10 @@ SELECT 'tail_not_read', 'inconclusive', w.t_ns, w.rank, w.transfer, w.request, w
   FROM wanted w LEFT JOIN reads r
     ON r.transfer = w.transfer AND r.rank = w.rank AND r.entry = w.entry WHERE r.n IS NULL
 UNION ALL
-SELECT 'landed_elsewhere', 'fail', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(read_offset AS VARCHAR), CAST(landing_offset AS VARCHAR)
-  FROM followed WHERE landing_offset <> read_offset
+SELECT 'landed_elsewhere', 'fail', MAX(t_ns), rank, transfer, MAX(request), entry, block, NULL,
+       CAST(MAX(read_offset) AS VARCHAR), CAST(MAX(landing_offset) AS VARCHAR)
+  FROM followed GROUP BY transfer, rank, entry, block, landing_block
+  HAVING SUM(CASE WHEN landing_offset = read_offset THEN 1 ELSE 0 END) = 0
 UNION ALL
 SELECT 'written_at_contiguous_address', 'fail', f.t_ns, f.rank, f.transfer, f.request, f.entry, f.block,
        NULL, CAST(f.read_offset AS VARCHAR), CAST(f.naive_offset AS VARCHAR)

@@ -30,12 +30,14 @@ TEST_P(MutationTest, IsAnswered) {
   EXPECT_NE(report.verdict, Verdict::pass);
   for (const Finding& f : rule->findings) {
     EXPECT_EQ(f.words.find('{'), std::string::npos) << f.words;
-    if (f.violation == m.violation && f.first.transfer) EXPECT_FALSE(f.witness.empty()) << f.violation;
+    if (f.violation == m.violation && f.first.transfer) {
+      EXPECT_FALSE(f.witness.empty()) << f.violation;
+    }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Mutations, MutationTest, ::testing::ValuesIn(mutations()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& instance) { return std::string(instance.param.name); });
 
 TEST(Mutations, EveryRuleHasAControlAndAHarmlessChange) {
   std::set<std::string> must_fail, harmless;
