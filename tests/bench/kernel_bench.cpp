@@ -55,7 +55,7 @@ void measure(const char* name, int rows, double calls, const std::function<void(
     spent += s;
   }
   const double ns = best / rows * 1e9;
-  std::printf("%-34s %9.1f ns/token %7.1f calls/token %8.4f ms/token\n", name, ns, calls,
+  std::printf("%-42s %9.1f ns/token %7.1f calls/token %8.4f ms/token\n", name, ns, calls,
               ns * calls * 1e-6);
   total_ms += ns * calls * 1e-6;
 }
@@ -188,8 +188,14 @@ void bench_projections() {
   measure("small_gemm 64 -> 576 (q|k|v)", tile, 34 * 4, [&] {
     hk::small_gemm(x, width, tile, hidden, w, channels, 256, false, c, 640);
   });
-  measure("small_gemm 64 -> 192 (f_b, g_b)", tile, 2 * 34 * 4, [&] {
-    hk::small_gemm(x, width, tile, hidden, w, width, 256, false, c, 640);
+  measure("small_gemm 64 -> 576, 1 row (not summed)", 1, 0, [&] {
+    hk::small_gemm(x, width, 1, hidden, w, channels, 256, false, c, 640);
+  });
+  measure("small_gemm 64 -> 576, 2 rows (not summed)", 2, 0, [&] {
+    hk::small_gemm(x, width, 2, hidden, w, channels, 256, false, c, 640);
+  });
+  measure("small_gemm 16 -> 192 (f_b, g_b)", tile, 2 * 34 * 4, [&] {
+    hk::small_gemm(x, width, tile, 16, w, width, 256, false, c, 640);
   });
   measure("small_gemm 192 -> 64 (o_proj)", tile, 34 * 4, [&] {
     hk::small_gemm(x, width, tile, width, w, hidden, 256, false, c, 640);
