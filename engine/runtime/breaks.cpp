@@ -5,13 +5,14 @@
 namespace hitproof::engine {
 namespace {
 
-constexpr const char* names[] = {"save-no-wait",          "load-skip-entry",       "copy-short-row",
-                                 "load-wrong-block",      "state-wrong-boundary",  "tail-contiguous-write",
-                                 "tail-wrong-announce",   "rank-resumes-elsewhere", "save-no-producer-wait",
-                                 "load-read-early",       "key-omits-weights",     "prefill-split"};
+constexpr const char* names[] = {
+    "save-no-wait",        "load-skip-entry",        "copy-short-row",
+    "load-wrong-block",    "state-wrong-boundary",   "tail-contiguous-write",
+    "tail-wrong-announce", "rank-resumes-elsewhere", "save-no-producer-wait",
+    "load-read-early",     "key-omits-weights",      "prefill-split"};
 static_assert(std::size(names) == static_cast<size_t>(Break::prefill_split));
 
-}  // namespace
+} // namespace
 
 Break find_break(const std::string& name) {
   if (name.empty()) return Break::none;
@@ -25,4 +26,4 @@ Break find_break(const std::string& name) {
 
 std::vector<std::string> break_names() { return {std::begin(names), std::end(names)}; }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

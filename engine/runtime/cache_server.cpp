@@ -1,26 +1,25 @@
 #include "engine/runtime/cache_server.h"
 
-#include <poll.h>
-#include <signal.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <list>
-#include <mutex>
-#include <thread>
-
 #include "engine/runtime/channel.h"
 #include "engine/runtime/front_session.h"
 #include "engine/runtime/rank_session.h"
 #include "probes/hitproof.h"
 
+#include <cerrno>
+#include <cstdio>
+#include <list>
+#include <mutex>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
 namespace hitproof::engine {
 namespace {
 
-int signal_fd = -1;  // written by the handler, hence global
+int signal_fd = -1; // written by the handler, hence global
 
 void on_signal(int) {
   const uint64_t one = 1;
@@ -28,7 +27,7 @@ void on_signal(int) {
 }
 
 class Server {
-public:
+ public:
   Server(const ServerOptions& options, Listener listener)
       : options_(options), listener_(std::move(listener)), stop_(::eventfd(0, EFD_CLOEXEC)),
         state_(options.limit_bytes, find_break(options.break_name)) {
@@ -38,7 +37,7 @@ public:
   void run();
   bool undrained() const { return state_.undrained; }
 
-private:
+ private:
   struct Connection {
     Channel channel;
     std::thread thread;
@@ -56,7 +55,7 @@ private:
   Listener listener_;
   Fd stop_;
   ServerState state_;
-  std::mutex mutex_;  // of connections_ and fronts_
+  std::mutex mutex_; // of connections_ and fronts_
   std::list<Connection> connections_;
   int fronts_ = 0;
 };
@@ -118,8 +117,10 @@ void Server::collect(bool all) {
       at = next;
     }
   }
-  // No thread starts or leaves the list any more when all are collected, so it may be walked without the lock.
-  for (Connection& c : all ? connections_ : ended) c.thread.join();
+  // No thread starts or leaves the list any more when all are collected, so it may be walked
+  // without the lock.
+  for (Connection& c : all ? connections_ : ended)
+    c.thread.join();
 }
 
 void Server::run() {
@@ -131,7 +132,8 @@ void Server::run() {
   ::sigaction(SIGINT, &action, nullptr);
   for (;;) {
     pollfd wait[2] = {{listener_.fd.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
-    if (::poll(wait, 2, -1) < 0 && errno != EINTR) throw std::runtime_error("cannot wait for connections");
+    if (::poll(wait, 2, -1) < 0 && errno != EINTR)
+      throw std::runtime_error("cannot wait for connections");
     if (wait[1].revents != 0) break;
     collect(false);
     if ((wait[0].revents & POLLIN) == 0) continue;
@@ -144,7 +146,7 @@ void Server::run() {
   collect(true);
 }
 
-}  // namespace
+} // namespace
 
 int run_cache_server(const ServerOptions& options) {
   HITPROOF_CALL(process, ("cache_server", -1));
@@ -170,4 +172,4 @@ int run_cache_server(const ServerOptions& options) {
   return status;
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,21 +1,22 @@
 #include "engine/runtime/channel.h"
 
+#include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <chrono>
-#include <cstring>
 #include <system_error>
 #include <thread>
+#include <unistd.h>
 
 namespace hitproof::engine {
 namespace {
 
-[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+[[noreturn]] void fail(const std::string& what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
 
 socklen_t fill(sockaddr_un& sun, const std::string& address) {
   sun = {};
@@ -36,7 +37,7 @@ Fd new_socket() {
   return fd;
 }
 
-}  // namespace
+} // namespace
 
 Fd& Fd::operator=(Fd&& other) noexcept {
   if (this != &other) {
@@ -52,9 +53,11 @@ Fd::~Fd() {
 
 void Channel::send(const Message& message) {
   const Bytes body = encode(message);
-  if (body.size() > max_frame) throw ProtocolError(std::string("message too large: ") + message_name(message));
+  if (body.size() > max_frame)
+    throw ProtocolError(std::string("message too large: ") + message_name(message));
   Bytes frame(4 + body.size());
-  for (int i = 0; i < 4; ++i) frame[static_cast<size_t>(i)] = static_cast<uint8_t>(body.size() >> (8 * i));
+  for (int i = 0; i < 4; ++i)
+    frame[static_cast<size_t>(i)] = static_cast<uint8_t>(body.size() >> (8 * i));
   std::memcpy(frame.data() + 4, body.data(), body.size());
   size_t done = 0;
   while (done < frame.size()) {
@@ -93,34 +96,40 @@ std::optional<Message> Channel::receive(int timeout_ms) {
   uint8_t head[4];
   read_exactly(head, sizeof head);
   uint32_t bytes = 0;
-  for (int i = 0; i < 4; ++i) bytes |= static_cast<uint32_t>(head[i]) << (8 * i);
-  if (bytes > max_frame) throw ProtocolError("malformed frame from the " + peer_ + ": " + std::to_string(bytes) + " bytes");
+  for (int i = 0; i < 4; ++i)
+    bytes |= static_cast<uint32_t>(head[i]) << (8 * i);
+  if (bytes > max_frame)
+    throw ProtocolError("malformed frame from the " + peer_ + ": " + std::to_string(bytes) +
+                        " bytes");
   Bytes body(bytes);
   read_exactly(body.data(), body.size());
   return decode(body);
 }
 
 void Channel::unexpected(const Message& message) const {
-  if (const auto* failure = std::get_if<Failure>(&message)) throw std::runtime_error(failure->message);
+  if (const auto* failure = std::get_if<Failure>(&message))
+    throw std::runtime_error(failure->message);
   throw ProtocolError("the " + peer_ + " sent " + message_name(message) + " where it should not");
 }
 
 std::pair<Fd, Fd> socket_pair() {
   int fds[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) fail("cannot make a socket pair");
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+    fail("cannot make a socket pair");
   return {Fd(fds[0]), Fd(fds[1])};
 }
 
 void inherit(int fd) {
   const int flags = ::fcntl(fd, F_GETFD);
-  if (flags < 0 || ::fcntl(fd, F_SETFD, flags & ~FD_CLOEXEC) < 0) fail("cannot hand a descriptor on");
+  if (flags < 0 || ::fcntl(fd, F_SETFD, flags & ~FD_CLOEXEC) < 0)
+    fail("cannot hand a descriptor on");
 }
 
 Listener listen_at(const std::string& address) {
   Listener listener{new_socket(), address};
   sockaddr_un sun{};
   if (address.empty()) {
-    sun.sun_family = AF_UNIX;  // this length alone asks the kernel for a free abstract name
+    sun.sun_family = AF_UNIX; // this length alone asks the kernel for a free abstract name
     if (::bind(listener.fd.get(), reinterpret_cast<sockaddr*>(&sun), sizeof(sa_family_t)) != 0)
       fail("cannot listen at a free address");
     socklen_t length = sizeof sun;
@@ -133,7 +142,8 @@ Listener listen_at(const std::string& address) {
     int bound = ::bind(listener.fd.get(), reinterpret_cast<sockaddr*>(&sun), length);
     if (bound != 0 && errno == EADDRINUSE && address[0] != '@') {
       const Fd probe = new_socket();
-      if (::connect(probe.get(), reinterpret_cast<sockaddr*>(&sun), length) != 0 && errno == ECONNREFUSED) {
+      if (::connect(probe.get(), reinterpret_cast<sockaddr*>(&sun), length) != 0 &&
+          errno == ECONNREFUSED) {
         ::unlink(address.c_str());
         bound = ::bind(listener.fd.get(), reinterpret_cast<sockaddr*>(&sun), length);
       } else {
@@ -161,10 +171,11 @@ Fd connect_to(const std::string& address, int timeout_ms) {
   for (;;) {
     Fd fd = new_socket();
     if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&sun), length) == 0) return fd;
-    const bool starting = errno == ENOENT || errno == ECONNREFUSED || errno == EAGAIN || errno == EINTR;
+    const bool starting =
+        errno == ENOENT || errno == ECONNREFUSED || errno == EAGAIN || errno == EINTR;
     if (!starting || std::chrono::steady_clock::now() >= end) fail("cannot connect to " + address);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

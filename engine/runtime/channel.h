@@ -1,20 +1,20 @@
 // Frames over Unix stream sockets: u32 length (little endian), then the CBOR of one message.
 //
-// An address is a file system path, or "@name" for Linux's abstract namespace, which leaves nothing behind when a
-// process is killed. A channel is used by one thread at a time in each direction.
+// An address is a file system path, or "@name" for Linux's abstract namespace, which leaves nothing
+// behind when a process is killed. A channel is used by one thread at a time in each direction.
 #pragma once
+
+#include "engine/runtime/protocol.h"
 
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "engine/runtime/protocol.h"
-
 namespace hitproof::engine {
 
 // A file descriptor that closes itself.
 class Fd {
-public:
+ public:
   Fd() = default;
   explicit Fd(int fd) : fd_(fd) {}
   Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -24,7 +24,7 @@ public:
   int release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
 
-private:
+ private:
   int fd_ = -1;
 };
 
@@ -34,7 +34,7 @@ struct PeerGone : std::runtime_error {
 };
 
 class Channel {
-public:
+ public:
   static constexpr uint32_t max_frame = 64u << 20;
 
   Channel() = default;
@@ -43,11 +43,13 @@ public:
   // Throws PeerGone, or std::system_error.
   void send(const Message& message);
 
-  // The next message; empty after `timeout_ms` without the first byte of one (-1: waits for ever). Throws PeerGone at the
-  // end of the stream (also inside a frame) and ProtocolError for a malformed frame.
+  // The next message; empty after `timeout_ms` without the first byte of one (-1: waits for ever).
+  // Throws PeerGone at the end of the stream (also inside a frame) and ProtocolError for a
+  // malformed frame.
   std::optional<Message> receive(int timeout_ms = -1);
 
-  // The next message, which must be an M. A Failure from the peer becomes a runtime_error with its text.
+  // The next message, which must be an M. A Failure from the peer becomes a runtime_error with its
+  // text.
   template <class M> M expect() {
     std::optional<Message> message = receive();
     if (!std::holds_alternative<M>(*message)) unexpected(*message);
@@ -59,15 +61,16 @@ public:
   bool open() const { return static_cast<bool>(fd_); }
   void close() { fd_ = Fd(); }
 
-private:
+ private:
   [[noreturn]] void unexpected(const Message& message) const;
   void read_exactly(uint8_t* data, size_t bytes);
 
   Fd fd_;
-  std::string peer_;  // for messages: "cache server", "rank 2"
+  std::string peer_; // for messages: "cache server", "rank 2"
 };
 
-// A connected pair, both ends close-on-exec (clear that on the end a child shall inherit: `inherit`).
+// A connected pair, both ends close-on-exec (clear that on the end a child shall inherit:
+// `inherit`).
 std::pair<Fd, Fd> socket_pair();
 void inherit(int fd);
 
@@ -76,12 +79,12 @@ struct Listener {
   std::string address;
 };
 
-// Listens at a path or "@name"; an empty address takes a free abstract one. A stale socket file (nobody accepts) is
-// replaced. Throws std::runtime_error that names the address.
+// Listens at a path or "@name"; an empty address takes a free abstract one. A stale socket file
+// (nobody accepts) is replaced. Throws std::runtime_error that names the address.
 Listener listen_at(const std::string& address);
 Fd accept_from(int listener);
 
 // Tries until `timeout_ms` has passed, because the server may be starting.
 Fd connect_to(const std::string& address, int timeout_ms = 10000);
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -6,7 +6,7 @@ namespace hitproof::engine {
 namespace {
 
 class SingleRank final : public Collectives {
-public:
+ public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
   void all_gather_rows(const float* own, int rows, int cols, float* all) override {
@@ -21,21 +21,21 @@ public:
   }
   void barrier() override {}
 
-private:
+ private:
   static void copy(const void* from, size_t bytes, void* to) {
     if (from != to && bytes != 0) std::memmove(to, from, bytes);
   }
 };
 
-}  // namespace
+} // namespace
 
 std::pair<int, int> Collectives::row_range(int rows, int rank, int size) {
   const int base = rows / size;
-  const int extra = rows % size;  // the first ranks get one row more
+  const int extra = rows % size; // the first ranks get one row more
   const int first = rank * base + (rank < extra ? rank : extra);
   return {first, first + base + (rank < extra ? 1 : 0)};
 }
 
 std::unique_ptr<Collectives> single_rank_collectives() { return std::make_unique<SingleRank>(); }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,10 +1,10 @@
 #include "engine/runtime/connector.h"
 
-#include <algorithm>
-
 #include "engine/runtime/keys.h"
 #include "probes/hitproof.h"
 #include "schema/clock.h"
+
+#include <algorithm>
 
 namespace hitproof::engine {
 namespace {
@@ -12,25 +12,33 @@ namespace {
 constexpr int wait_for_save = 0;
 constexpr int wait_for_load = 1;
 
-PageRef page_ref(const CacheEntry& entry, size_t chunk, const BlockRef& block, uint32_t begin, uint32_t end) {
-  return {static_cast<uint16_t>(entry.index), static_cast<uint16_t>(chunk), static_cast<uint32_t>(block.block),
-          block.generation, begin, end};
+PageRef page_ref(const CacheEntry& entry, size_t chunk, const BlockRef& block, uint32_t begin,
+                 uint32_t end) {
+  return {static_cast<uint16_t>(entry.index),
+          static_cast<uint16_t>(chunk),
+          static_cast<uint32_t>(block.block),
+          block.generation,
+          begin,
+          end};
 }
 
-bool per_chunk(const CacheEntry& entry) { return entry.kind == EntryKind::mla || entry.kind == EntryKind::indexer; }
+bool per_chunk(const CacheEntry& entry) {
+  return entry.kind == EntryKind::mla || entry.kind == EntryKind::indexer;
+}
 
 template <class Order> const BlockRef& state_or_tail(const CacheEntry& entry, const Order& order) {
-  return entry.kind == EntryKind::tail ? order.tail : order.state[static_cast<size_t>(entry.engine_group - 2)];
+  return entry.kind == EntryKind::tail ? order.tail
+                                       : order.state[static_cast<size_t>(entry.engine_group - 2)];
 }
 
 bool same_memory(const CacheEntry& a, const CacheEntry& b) {
   return a.region_kind == b.region_kind && a.region == b.region;
 }
 
-}  // namespace
+} // namespace
 
-Connector::Connector(const Options& options, const CacheGeometry& geometry, const RankMemory& memory,
-                     Channel server, std::vector<NamedDigest> key_inputs)
+Connector::Connector(const Options& options, const CacheGeometry& geometry,
+                     const RankMemory& memory, Channel server, std::vector<NamedDigest> key_inputs)
     : options_(options), geometry_(geometry), memory_(memory), server_(std::move(server)),
       key_inputs_(std::move(key_inputs)) {
   if (options_.broken == Break::key_omits_weights)
@@ -68,7 +76,8 @@ std::vector<PageRef> Connector::pages_of(const LoadOrder& order) const {
   const auto chunk = static_cast<uint32_t>(geometry_.block_tokens);
   for (const CacheEntry& e : geometry_.entries) {
     if (!per_chunk(e)) {
-      pages.push_back(page_ref(e, order.chunks.size() - 1, state_or_tail(e, order), 0, order.boundary));
+      pages.push_back(
+          page_ref(e, order.chunks.size() - 1, state_or_tail(e, order), 0, order.boundary));
       continue;
     }
     for (size_t c = 0; c < order.chunks.size(); ++c) {
@@ -79,7 +88,8 @@ std::vector<PageRef> Connector::pages_of(const LoadOrder& order) const {
   return pages;
 }
 
-void Connector::begin_loads(uint64_t step, const std::vector<LoadOrder>& orders, const device::Stream& compute) {
+void Connector::begin_loads(uint64_t step, const std::vector<LoadOrder>& orders,
+                            const device::Stream& compute) {
   if (orders.empty()) return;
   std::vector<WrittenBlock> written;
   for (const LoadOrder& order : orders) {
@@ -87,9 +97,11 @@ void Connector::begin_loads(uint64_t step, const std::vector<LoadOrder>& orders,
     if (order.chunks.empty() || order.attention.size() != order.chunks.size() ||
         order.token_begin + span != order.boundary)
       throw ProtocolError("a load order whose chunks do not end at its boundary");
-    for (const BlockRef& b : order.attention) written.push_back({0, b.block});
+    for (const BlockRef& b : order.attention)
+      written.push_back({0, b.block});
     written.push_back({1, order.tail.block});
-    for (int g = 0; g < num_state_groups; ++g) written.push_back({2 + g, order.state[static_cast<size_t>(g)].block});
+    for (int g = 0; g < num_state_groups; ++g)
+      written.push_back({2 + g, order.state[static_cast<size_t>(g)].block});
   }
   announce_reuse(step, written);
   device::Event ready = device::Event::interprocess();
@@ -102,21 +114,27 @@ void Connector::begin_loads(uint64_t step, const std::vector<LoadOrder>& orders,
     load.request = order.request;
     load.token_begin = order.token_begin;
     load.boundary = order.boundary;
-    for (const ChunkKey& chunk : order.chunks) load.keys.push_back({key_of(chunk.prefix), chunk.next_token});
+    for (const ChunkKey& chunk : order.chunks)
+      load.keys.push_back({key_of(chunk.prefix), chunk.next_token});
     load.pages = pages_of(order);
     load.event = handle;
     const auto pages = static_cast<uint32_t>(load.pages.size());
     server_.send(load);
     const auto reply = server_.expect<LoadReply>();
     if (!reply.error.empty())
-      throw std::runtime_error("load of request " + std::to_string(order.request) + ": " + reply.error);
-    loads_.push_back({order.request, device::Event::import(reply.event), {order.transfer, pages, 0, false}});
+      throw std::runtime_error("load of request " + std::to_string(order.request) + ": " +
+                               reply.error);
+    loads_.push_back(
+        {order.request, device::Event::import(reply.event), {order.transfer, pages, 0, false}});
   }
 }
 
-std::vector<TransferResult> Connector::finish_loads() { return finish(loads_, wait_for_load, true); }
+std::vector<TransferResult> Connector::finish_loads() {
+  return finish(loads_, wait_for_load, true);
+}
 
-void Connector::begin_saves(const std::vector<SaveOrder>& orders, const std::vector<uint32_t>& next_tokens,
+void Connector::begin_saves(const std::vector<SaveOrder>& orders,
+                            const std::vector<uint32_t>& next_tokens,
                             const device::Stream& compute) {
   if (orders.empty()) return;
   device::Event produced = device::Event::interprocess();
@@ -135,7 +153,8 @@ void Connector::begin_saves(const std::vector<SaveOrder>& orders, const std::vec
     save.event = handle;
     server_.send(save);
     const auto reply = server_.expect<SaveReply>();
-    saves_.push_back({order.request, device::Event::import(reply.event),
+    saves_.push_back({order.request,
+                      device::Event::import(reply.event),
                       {order.transfer, reply.copied, reply.held, reply.refused}});
     name_pages(order);
   }
@@ -177,17 +196,20 @@ void Connector::announce_reuse(uint64_t step, const std::vector<WrittenBlock>& w
     const auto at = named_.find(w.block);
     if (at == named_.end()) continue;
     Named& named = at->second;
-    // A block id goes from group to group, and so do the bytes: what counts is the region, not the entry's name.
+    // A block id goes from group to group, and so do the bytes: what counts is the region, not the
+    // entry's name.
     std::erase_if(named.entries, [&](const CacheEntry* saved) {
-      const bool hit = std::any_of(geometry_.entries.begin(), geometry_.entries.end(), [&](const CacheEntry& writer) {
-        return writer.engine_group == w.engine_group && same_memory(writer, *saved);
-      });
+      const bool hit = std::any_of(
+          geometry_.entries.begin(), geometry_.entries.end(), [&](const CacheEntry& writer) {
+            return writer.engine_group == w.engine_group && same_memory(writer, *saved);
+          });
       if (hit)
-        HITPROOF_CALL(reuse, (named.transfer, step, static_cast<uint32_t>(w.block), options_.rank, saved->index));
+        HITPROOF_CALL(reuse, (named.transfer, step, static_cast<uint32_t>(w.block), options_.rank,
+                              saved->index));
       return hit;
     });
     if (named.entries.empty()) named_.erase(at);
   }
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,9 +1,9 @@
 #include "engine/runtime/device.h"
 
+#include "engine/sim/cudart_subset.h"
+
 #include <cstring>
 #include <memory>
-
-#include "engine/sim/cudart_subset.h"
 
 namespace hitproof::engine::device {
 namespace {
@@ -32,7 +32,7 @@ void run_closure(void* data) {
   (*work)();
 }
 
-}  // namespace
+} // namespace
 
 void select(int ordinal) { check(cudaSetDevice(ordinal), "cudaSetDevice"); }
 
@@ -72,7 +72,9 @@ void* import_memory(const Handle& handle) {
   return pointer;
 }
 
-void close_memory(void* imported) { check(cudaIpcCloseMemHandle(imported), "cudaIpcCloseMemHandle"); }
+void close_memory(void* imported) {
+  check(cudaIpcCloseMemHandle(imported), "cudaIpcCloseMemHandle");
+}
 
 Stream::Stream() {
   cudaStream_t stream = nullptr;
@@ -84,7 +86,9 @@ Stream::~Stream() {
   if (handle_ != nullptr) cudaStreamDestroy(static_cast<cudaStream_t>(handle_));
 }
 
-void Stream::synchronize() const { check(cudaStreamSynchronize(stream_of(*this)), "cudaStreamSynchronize"); }
+void Stream::synchronize() const {
+  check(cudaStreamSynchronize(stream_of(*this)), "cudaStreamSynchronize");
+}
 
 bool Stream::idle() const {
   const cudaError_t result = cudaStreamQuery(stream_of(*this));
@@ -113,7 +117,8 @@ Event Event::interprocess() {
 
 Event Event::import(const Handle& bytes) {
   cudaEvent_t handle = nullptr;
-  check(cudaIpcOpenEventHandle(&handle, from_bytes<cudaIpcEventHandle_t>(bytes)), "cudaIpcOpenEventHandle");
+  check(cudaIpcOpenEventHandle(&handle, from_bytes<cudaIpcEventHandle_t>(bytes)),
+        "cudaIpcOpenEventHandle");
   Event event;
   event.handle_ = handle;
   return event;
@@ -134,7 +139,8 @@ void Event::synchronize() const {
 }
 
 void wait(const Stream& stream, const Event& event) {
-  check(cudaStreamWaitEvent(stream_of(stream), static_cast<cudaEvent_t>(event.get()), 0), "cudaStreamWaitEvent");
+  check(cudaStreamWaitEvent(stream_of(stream), static_cast<cudaEvent_t>(event.get()), 0),
+        "cudaStreamWaitEvent");
 }
 
 void copy_to_device(const Copy& copy, const Stream& stream) {
@@ -160,8 +166,8 @@ void copy_batch(std::span<const Copy> copies, const Stream& stream) {
   cudaMemcpyAttributes attributes{};
   attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
   size_t first = 0;
-  check(cudaMemcpyBatchAsync(to.data(), from.data(), bytes.data(), copies.size(), &attributes, &first, 1,
-                             stream_of(stream)),
+  check(cudaMemcpyBatchAsync(to.data(), from.data(), bytes.data(), copies.size(), &attributes,
+                             &first, 1, stream_of(stream)),
         "cudaMemcpyBatchAsync");
 }
 
@@ -171,4 +177,4 @@ void enqueue(const Stream& stream, std::function<void()> work) {
   closure.release();
 }
 
-}  // namespace hitproof::engine::device
+} // namespace hitproof::engine::device

@@ -1,9 +1,10 @@
 // A thin layer over the CUDA runtime's names: RAII, errors as exceptions, closures as device work.
 //
-// Promise: every call goes to the CUDA runtime by its linked name, so that a preloaded probe sees what it would see in a
-// serving engine. Which library answers (a GPU's or the simulated device's) is decided by the loader, not here.
-// Streams and events are handles (CUstream, CUevent) as the probe's interface takes them. All functions throw
-// DeviceError with the call's name and the runtime's own text.
+// Promise: every call goes to the CUDA runtime by its linked name, so that a preloaded probe sees
+// what it would see in a serving engine. Which library answers (a GPU's or the simulated device's)
+// is decided by the loader, not here. Streams and events are handles (CUstream, CUevent) as the
+// probe's interface takes them. All functions throw DeviceError with the call's name and the
+// runtime's own text.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +22,9 @@ struct DeviceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-using Handle = std::vector<uint8_t>;  // bytes of an IPC handle
+using Handle = std::vector<uint8_t>; // bytes of an IPC handle
 
-void select(int ordinal);  // per thread
+void select(int ordinal); // per thread
 std::string name(int ordinal);
 
 void* allocate(size_t bytes);
@@ -36,27 +37,27 @@ void* import_memory(const Handle& handle);
 void close_memory(void* imported);
 
 class Stream {
-public:
-  Stream();  // non-blocking: not ordered with the legacy stream
+ public:
+  Stream(); // non-blocking: not ordered with the legacy stream
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   void* get() const { return handle_; }
   void synchronize() const;
-  bool idle() const;  // everything enqueued has finished
+  bool idle() const; // everything enqueued has finished
 
-private:
+ private:
   void* handle_ = nullptr;
 };
 
 class Event {
-public:
+ public:
   Event() = default;
   Event(Event&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Event& operator=(Event&& other) noexcept;
   ~Event();
 
-  static Event interprocess();  // without timing, as IPC requires
+  static Event interprocess(); // without timing, as IPC requires
   static Event import(const Handle& handle);
   Handle export_handle() const;
   void record(const Stream& stream) const;
@@ -64,7 +65,7 @@ public:
   void* get() const { return handle_; }
   explicit operator bool() const { return handle_ != nullptr; }
 
-private:
+ private:
   void* handle_ = nullptr;
 };
 
@@ -80,7 +81,8 @@ void copy_to_host(const Copy& copy, const Stream& stream);
 // One batch call; sources are read in stream order. An empty batch is no call.
 void copy_batch(std::span<const Copy> copies, const Stream& stream);
 
-// Device work: runs on the stream, in its order. The closure makes no call of this layer and does not throw.
+// Device work: runs on the stream, in its order. The closure makes no call of this layer and does
+// not throw.
 void enqueue(const Stream& stream, std::function<void()> work);
 
-}  // namespace hitproof::engine::device
+} // namespace hitproof::engine::device

@@ -12,4 +12,4 @@ LookupReply answer_lookup(ServerState& state, uint64_t instance, const Lookup& l
 // Serves until the front sends Shutdown or goes. Returns true after Shutdown.
 bool serve_front(ServerState& state, Channel& channel, const Hello& hello);
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

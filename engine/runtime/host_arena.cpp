@@ -1,8 +1,8 @@
 #include "engine/runtime/host_arena.h"
 
-#include <algorithm>
-
 #include "engine/runtime/device.h"
+
+#include <algorithm>
 
 namespace hitproof::engine {
 
@@ -58,7 +58,8 @@ void HostArena::give_back(std::byte* data, uint64_t bytes) {
   });
   if (owner == pieces_.end()) return;
   auto at = owner->free.emplace(static_cast<uint64_t>(data - owner->base), size).first;
-  if (const auto next = std::next(at); next != owner->free.end() && at->first + at->second == next->first) {
+  if (const auto next = std::next(at);
+      next != owner->free.end() && at->first + at->second == next->first) {
     at->second += next->second;
     owner->free.erase(next);
   }
@@ -72,4 +73,4 @@ void HostArena::give_back(std::byte* data, uint64_t bytes) {
   used_ -= size;
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,7 +1,7 @@
 // Pinned host memory of the cache server, up to a limit, handed out by first fit.
 //
-// Promise: never more pinned memory than the limit; memory that is taken stays where it is until it is given back.
-// Not thread-safe: the object store holds its lock.
+// Promise: never more pinned memory than the limit; memory that is taken stays where it is until it
+// is given back. Not thread-safe: the object store holds its lock.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@
 namespace hitproof::engine {
 
 class HostArena {
-public:
-  // Pieces are pinned as they are needed, because pinning all of a large limit at start takes seconds.
+ public:
+  // Pieces are pinned as they are needed, because pinning all of a large limit at start takes
+  // seconds.
   static constexpr uint64_t piece_bytes = uint64_t{64} << 20;
 
   explicit HostArena(uint64_t limit_bytes) : limit_(limit_bytes) {}
@@ -21,18 +22,18 @@ public:
   HostArena(const HostArena&) = delete;
   HostArena& operator=(const HostArena&) = delete;
 
-  std::byte* take(uint64_t bytes);  // nullptr: no room
+  std::byte* take(uint64_t bytes); // nullptr: no room
   void give_back(std::byte* data, uint64_t bytes);
 
   uint64_t limit() const { return limit_; }
   uint64_t used() const { return used_; }
   static uint64_t rounded(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-private:
+ private:
   struct Piece {
     std::byte* base = nullptr;
     uint64_t bytes = 0;
-    std::map<uint64_t, uint64_t> free;  // offset -> bytes; neighbours are always merged
+    std::map<uint64_t, uint64_t> free; // offset -> bytes; neighbours are always merged
   };
   static std::byte* take_from(Piece& piece, uint64_t bytes);
   bool add_piece(uint64_t at_least);
@@ -43,4 +44,4 @@ private:
   std::vector<Piece> pieces_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

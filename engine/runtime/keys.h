@@ -1,16 +1,17 @@
 // Keys of the external cache: SHA-256 over every named input that the cached bytes depend on.
 //
-// Promise: two keys are equal exactly when all named inputs and the prefix are. Front, ranks and cache server make keys
-// with these functions only, so that writer and reader cannot derive them differently.
+// Promise: two keys are equal exactly when all named inputs and the prefix are. Front, ranks and
+// cache server make keys with these functions only, so that writer and reader cannot derive them
+// differently.
 #pragma once
+
+#include "engine/runtime/protocol.h"
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "engine/runtime/protocol.h"
 
 namespace hitproof::engine {
 
@@ -23,8 +24,9 @@ Digest text_digest(std::string_view text);
 Digest make_key(std::span<const NamedDigest> inputs, const Digest& prefix);
 
 // Tells the probe what a key is made of.
-void announce_key(const Digest& key, int rank, std::span<const NamedDigest> inputs, const Digest& prefix);
+void announce_key(const Digest& key, int rank, std::span<const NamedDigest> inputs,
+                  const Digest& prefix);
 
 std::string hex(const Digest& digest);
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -8,7 +8,8 @@ Object* ObjectStore::find(const ObjectName& name, bool any_next) {
   ObjectName first = name;
   first.next_token = 0;
   const auto at = objects_.lower_bound(first);
-  if (at == objects_.end() || at->first.key != name.key || at->first.entry != name.entry) return nullptr;
+  if (at == objects_.end() || at->first.key != name.key || at->first.entry != name.entry)
+    return nullptr;
   return at->second.get();
 }
 
@@ -64,7 +65,8 @@ std::vector<Reserved> ObjectStore::reserve(std::span<const Wanted> wanted) {
   for (size_t i = 0; room && i < wanted.size(); ++i) {
     if (pages[i].held) continue;
     std::byte* data = arena_.take(wanted[i].bytes);
-    while (data == nullptr && evict_one()) data = arena_.take(wanted[i].bytes);
+    while (data == nullptr && evict_one())
+      data = arena_.take(wanted[i].bytes);
     if (data == nullptr) {
       room = false;
     } else {
@@ -115,7 +117,8 @@ Object* ObjectStore::pin(const ObjectName& name, bool any_next) {
 
 void ObjectStore::unpin(std::span<Object* const> objects) {
   const std::lock_guard lock(mutex_);
-  for (Object* object : objects) drop_pin(object);
+  for (Object* object : objects)
+    drop_pin(object);
 }
 
 void ObjectStore::fill(Stats& stats) const {
@@ -132,4 +135,4 @@ void ObjectStore::fill(Stats& stats) const {
   }
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

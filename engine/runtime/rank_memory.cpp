@@ -1,26 +1,29 @@
 #include "engine/runtime/rank_memory.h"
 
-#include <algorithm>
-
 #include "engine/runtime/device.h"
 #include "probes/hitproof.h"
+
+#include <algorithm>
 
 namespace hitproof::engine {
 namespace {
 
 // MLA regions come first in Register::allocations, indexer regions after them.
 uint32_t allocation_of(const CacheEntry& entry) {
-  return static_cast<uint32_t>(entry.region) + (entry.region_kind == RegionKind::mla ? 0u : uint32_t{num_regions});
+  return static_cast<uint32_t>(entry.region) +
+         (entry.region_kind == RegionKind::mla ? 0u : uint32_t{num_regions});
 }
 
 // A row is what one token (attention), one half (tail) or one head (state) has in a page.
 uint32_t row_bytes(const CacheEntry& entry) {
-  return static_cast<uint32_t>(entry.shape.stride[0]) * static_cast<uint32_t>(entry.shape.element_bytes);
+  return static_cast<uint32_t>(entry.shape.stride[0]) *
+         static_cast<uint32_t>(entry.shape.element_bytes);
 }
 
-}  // namespace
+} // namespace
 
-RankMemory::RankMemory(const CacheGeometry& geometry, int num_blocks) : geometry_(geometry), num_blocks_(num_blocks) {
+RankMemory::RankMemory(const CacheGeometry& geometry, int num_blocks)
+    : geometry_(geometry), num_blocks_(num_blocks) {
   const auto blocks = static_cast<size_t>(num_blocks);
   for (std::byte*& region : regions_.mla)
     region = static_cast<std::byte*>(device::allocate(blocks * geometry.mla_page));
@@ -30,8 +33,10 @@ RankMemory::RankMemory(const CacheGeometry& geometry, int num_blocks) : geometry
 
 RankMemory::~RankMemory() {
   try {
-    for (std::byte* region : regions_.mla) device::release(region);
-    for (std::byte* region : regions_.indexer) device::release(region);
+    for (std::byte* region : regions_.mla)
+      device::release(region);
+    for (std::byte* region : regions_.indexer)
+      device::release(region);
   } catch (const device::DeviceError&) {
     // The process ends; the driver takes the memory back.
   }
@@ -72,9 +77,11 @@ void RankMemory::announce_entries(int rank) const {
 void RankMemory::describe(Register& registration) const {
   const auto blocks = static_cast<uint64_t>(num_blocks_);
   for (std::byte* region : regions_.mla)
-    registration.allocations.push_back({device::export_memory(region), blocks * geometry_.mla_page});
+    registration.allocations.push_back(
+        {device::export_memory(region), blocks * geometry_.mla_page});
   for (std::byte* region : regions_.indexer)
-    registration.allocations.push_back({device::export_memory(region), blocks * geometry_.index_page});
+    registration.allocations.push_back(
+        {device::export_memory(region), blocks * geometry_.index_page});
   for (const CacheEntry& e : geometry_.entries) {
     EntryExport x;
     x.name = e.name;
@@ -99,4 +106,4 @@ void RankMemory::describe(Register& registration) const {
   }
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,16 +1,17 @@
 // A rank's cache memory: 12 + 12 regions on the device, and the 70 entries that lie in them.
 #pragma once
 
-#include <vector>
-
 #include "engine/model/geometry.h"
 #include "engine/runtime/protocol.h"
+
+#include <vector>
 
 namespace hitproof::engine {
 
 class RankMemory {
-public:
-  // One allocation a region: num_blocks MLA pages, num_blocks indexer pages. Throws DeviceError without room.
+ public:
+  // One allocation a region: num_blocks MLA pages, num_blocks indexer pages. Throws DeviceError
+  // without room.
   RankMemory(const CacheGeometry& geometry, int num_blocks);
   ~RankMemory();
   RankMemory(const RankMemory&) = delete;
@@ -27,10 +28,10 @@ public:
   // For the cache server: allocations and entries, in the order of the geometry.
   void describe(Register& registration) const;
 
-private:
+ private:
   const CacheGeometry& geometry_;
   int num_blocks_;
   CacheMemory regions_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,12 +1,5 @@
 #include "engine/runtime/rank_process.h"
 
-#include <poll.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <mutex>
-
 #include "engine/model/preset.h"
 #include "engine/runtime/breaks.h"
 #include "engine/runtime/keys.h"
@@ -14,12 +7,18 @@
 #include "engine/runtime/watchdog.h"
 #include "probes/hitproof.h"
 
+#include <cerrno>
+#include <cstdio>
+#include <mutex>
+#include <poll.h>
+#include <unistd.h>
+
 namespace hitproof::engine {
 namespace {
 
 // The channel to the front. The watchdog may have a last word while the main thread waits.
 class FrontLink {
-public:
+ public:
   explicit FrontLink(int fd) : channel_(Fd(fd), "front process") {}
   void send(const Message& message) {
     const std::lock_guard lock(mutex_);
@@ -27,14 +26,15 @@ public:
   }
   Channel& reader() { return channel_; }
 
-private:
+ private:
   std::mutex mutex_;
   Channel channel_;
 };
 
 std::string profile_text(const KernelProfile& profile) {
   std::string text;
-  for (const KernelChoice& c : profile.choices) text += c.name + "=" + c.value + ";";
+  for (const KernelChoice& c : profile.choices)
+    text += c.name + "=" + c.value + ";";
   return text;
 }
 
@@ -52,16 +52,18 @@ KernelProfile recorded_profile(const RankStart& start) {
   return profile;
 }
 
-std::vector<NamedDigest> key_inputs_of(const RankStart& start, const CacheGeometry& g, const RankModel& model,
-                                       const KernelProfile& profile, int rank) {
-  const std::string geometry = "preset=" + start.preset + " block=" + std::to_string(g.block_tokens) +
-                               " record=" + std::to_string(g.record_bytes) +
-                               " index_page=" + std::to_string(g.index_page) + " state=" +
-                               std::to_string(g.state_bytes) + " tail=" + std::to_string(g.tail_bytes) +
-                               " drafts=" + std::to_string(g.drafts);
+std::vector<NamedDigest> key_inputs_of(const RankStart& start, const CacheGeometry& g,
+                                       const RankModel& model, const KernelProfile& profile,
+                                       int rank) {
+  const std::string geometry =
+      "preset=" + start.preset + " block=" + std::to_string(g.block_tokens) +
+      " record=" + std::to_string(g.record_bytes) + " index_page=" + std::to_string(g.index_page) +
+      " state=" + std::to_string(g.state_bytes) + " tail=" + std::to_string(g.tail_bytes) +
+      " drafts=" + std::to_string(g.drafts);
   // What free tuners chose is not known here: such an engine shares nothing with another.
   const std::string numerics =
-      profile_text(profile) + (profile.pinned() ? "" : "instance=" + std::to_string(start.instance));
+      profile_text(profile) +
+      (profile.pinned() ? "" : "instance=" + std::to_string(start.instance));
   return {{"weights", model.weights_sha256()},
           {"geometry", text_digest(geometry)},
           {"tp", text_digest(std::to_string(start.tp))},
@@ -70,7 +72,7 @@ std::vector<NamedDigest> key_inputs_of(const RankStart& start, const CacheGeomet
 }
 
 class Rank {
-public:
+ public:
   Rank(const RankOptions& options, FrontLink& front) : options_(options), front_(front) {}
 
   void run();
@@ -78,7 +80,7 @@ public:
     if (collectives_) abort_collectives(*collectives_);
   }
 
-private:
+ private:
   void start(const RankStart& start);
   void report_profile(int phase, const KernelProfile& selected);
   void finish();
@@ -106,23 +108,27 @@ void Rank::report_profile(int phase, const KernelProfile& selected) {
 void Rank::start(const RankStart& start) {
   const int rank = options_.rank;
   const ModelConfig config = find_preset(start.preset);
-  if (start.num_blocks < 2) throw std::invalid_argument("a rank needs at least two blocks, the null block included");
+  if (start.num_blocks < 2)
+    throw std::invalid_argument("a rank needs at least two blocks, the null block included");
   const Break broken = find_break(start.break_name);
   profile_ = recorded_profile(start);
   geometry_ = std::make_unique<CacheGeometry>(config, start.tp, start.drafts);
-  collectives_ = start.tp == 1 ? single_rank_collectives()
-                               : open_collectives(options_.collectives_fd, rank, {.parent = ::getppid()});
-  if (collectives_->size() != start.tp) throw std::invalid_argument("the collectives are for another number of ranks");
+  collectives_ = start.tp == 1
+                     ? single_rank_collectives()
+                     : open_collectives(options_.collectives_fd, rank, {.parent = ::getppid()});
+  if (collectives_->size() != start.tp)
+    throw std::invalid_argument("the collectives are for another number of ranks");
   device::select(0);
   const std::string device_name = device::name(0);
   memory_ = std::make_unique<RankMemory>(*geometry_, start.num_blocks);
   memory_->announce_entries(rank);
-  model_ = std::make_unique<RankModel>(config, *geometry_, profile_, start.weight_seed, rank, start.tp, *collectives_,
-                                       memory_->regions());
+  model_ = std::make_unique<RankModel>(config, *geometry_, profile_, start.weight_seed, rank,
+                                       start.tp, *collectives_, memory_->regions());
 
   const Digest weights = model_->weights_sha256();
   std::vector<NamedDigest> inputs = key_inputs_of(start, *geometry_, *model_, profile_, rank);
-  for (const auto& [name, value] : inputs) HITPROOF_CALL(content_input, (rank, name.c_str(), value.data()));
+  for (const auto& [name, value] : inputs)
+    HITPROOF_CALL(content_input, (rank, name.c_str(), value.data()));
   HITPROOF_CALL(meta, ("device", device_name.c_str()));
   HITPROOF_CALL(meta, ("preset", start.preset.c_str()));
   HITPROOF_CALL(meta, ("weights", hex(weights).c_str()));
@@ -131,8 +137,8 @@ void Rank::start(const RankStart& start) {
   std::vector<Watchdog::Watched> watched{{front_.reader().fd(), "front process", 5000}};
   if (!start.cache_server.empty()) {
     Connector::Options o{rank, start.tp, start.instance, broken, start.break_name};
-    connector_ = std::make_unique<Connector>(o, *geometry_, *memory_,
-                                             Channel(connect_to(start.cache_server), "cache server"), inputs);
+    connector_ = std::make_unique<Connector>(
+        o, *geometry_, *memory_, Channel(connect_to(start.cache_server), "cache server"), inputs);
     inputs = connector_->key_inputs();
     // The grace lets the main thread read why the server closed the connection, where it does so.
     watched.push_back({connector_->server_fd(), "cache server", 1000});
@@ -149,13 +155,15 @@ void Rank::start(const RankStart& start) {
     HITPROOF_CALL(flush, ());
     ::_exit(1);
   });
-  executor_ = std::make_unique<StepExecutor>(rank, *geometry_, *memory_, *model_, connector_.get(), broken);
+  executor_ =
+      std::make_unique<StepExecutor>(rank, *geometry_, *memory_, *model_, connector_.get(), broken);
 
   RankReady ready;
   ready.rank = rank;
   ready.weights = weights;
   ready.key_inputs = inputs;
-  for (const KernelChoice& c : profile_.choices) ready.profile.emplace_back(c.name, c.value);
+  for (const KernelChoice& c : profile_.choices)
+    ready.profile.emplace_back(c.name, c.value);
   ready.device = device_name;
   front_.send(ready);
 }
@@ -167,11 +175,12 @@ void Rank::run() {
     try {
       message = *front_.reader().receive();
     } catch (const PeerGone&) {
-      break;  // the front ended without a word: there is nobody to serve
+      break; // the front ended without a word: there is nobody to serve
     }
     if (std::holds_alternative<Shutdown>(message)) break;
     const auto* step = std::get_if<Step>(&message);
-    if (step == nullptr) throw ProtocolError(std::string("the front process sent ") + message_name(message));
+    if (step == nullptr)
+      throw ProtocolError(std::string("the front process sent ") + message_name(message));
     front_.send(executor_->run(*step));
   }
   finish();
@@ -183,7 +192,7 @@ void Rank::finish() {
   report_profile(1, model_->profile_used());
 }
 
-}  // namespace
+} // namespace
 
 int run_rank(const RankOptions& options) {
   HITPROOF_CALL(process, ("rank", options.rank));
@@ -208,4 +217,4 @@ int run_rank(const RankOptions& options) {
   ::_exit(1);
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,22 +1,23 @@
 #include "engine/runtime/rank_session.h"
 
+#include "probes/hitproof.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <thread>
-
-#include "probes/hitproof.h"
 
 namespace hitproof::engine {
 namespace {
 
 constexpr auto drain_time = std::chrono::seconds(5);
 
-}  // namespace
+} // namespace
 
 RankSession::RankSession(ServerState& state, Channel& channel, Register registration)
     : state_(state), channel_(channel), registration_(std::move(registration)),
-      broken_(registration_.break_name.empty() ? state.broken : find_break(registration_.break_name)) {
+      broken_(registration_.break_name.empty() ? state.broken
+                                               : find_break(registration_.break_name)) {
   device::select(0);
   info_ = std::make_shared<RankInfo>(RankInfo{registration_.instance, registration_.rank,
                                               registration_.key_inputs, registration_.entries});
@@ -79,16 +80,20 @@ RankSession::~RankSession() {
   const auto end = std::chrono::steady_clock::now() + drain_time;
   bool drained = false;
   try {
-    while (!(drained = streams_->save.idle() && streams_->load.idle()) && std::chrono::steady_clock::now() < end)
+    while (!(drained = streams_->save.idle() && streams_->load.idle()) &&
+           std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (drained)
-      for (std::byte* memory : allocations_) device::close_memory(memory);
+      for (std::byte* memory : allocations_)
+        device::close_memory(memory);
   } catch (const device::DeviceError& e) {
     std::fprintf(stderr, "cache server: rank %d: %s\n", registration_.rank, e.what());
   }
   if (!drained) {
-    // Work that waits for a dead rank still refers to streams, events and memory: they stay until the process ends.
-    std::fprintf(stderr, "cache server: rank %d went while its transfers were pending\n", registration_.rank);
+    // Work that waits for a dead rank still refers to streams, events and memory: they stay until
+    // the process ends.
+    std::fprintf(stderr, "cache server: rank %d went while its transfers were pending\n",
+                 registration_.rank);
     state_.undrained = true;
     (void)streams_.release();
     for (auto& [transfer, p] : pending_) {
@@ -108,7 +113,8 @@ std::byte* RankSession::page(uint16_t index, uint32_t block) const {
   return allocations_[e.allocation] + e.offset + e.page_stride * block;
 }
 
-void RankSession::announce_page(uint64_t transfer, const PageRef& p, const Object& object, bool held) const {
+void RankSession::announce_page(uint64_t transfer, const PageRef& p, const Object& object,
+                                bool held) const {
   hitproof_transfer_page_t t{};
   t.transfer = transfer;
   t.device_address = page(p.entry, p.block);
@@ -148,4 +154,4 @@ void RankSession::serve() {
   }
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

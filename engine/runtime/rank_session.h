@@ -1,20 +1,22 @@
-// A rank at the cache server: its memory imported once, its saves and loads copied on two streams of its own.
+// A rank at the cache server: its memory imported once, its saves and loads copied on two streams
+// of its own.
 //
-// Promises: copies of a save start behind the rank's event, copies of a load too; a stored object becomes visible only
-// behind its copy; the completion event lives until the rank has acknowledged it.
+// Promises: copies of a save start behind the rank's event, copies of a load too; a stored object
+// becomes visible only behind its copy; the completion event lives until the rank has acknowledged
+// it.
 #pragma once
-
-#include <map>
-#include <memory>
 
 #include "engine/runtime/channel.h"
 #include "engine/runtime/device.h"
 #include "engine/runtime/server_state.h"
 
+#include <map>
+#include <memory>
+
 namespace hitproof::engine {
 
 class RankSession {
-public:
+ public:
   // Imports the memory, tells the probe the mapped entries, and answers Registered.
   RankSession(ServerState& state, Channel& channel, Register registration);
   // Waits some seconds for the streams: a rank that was killed leaves an event that never comes.
@@ -22,13 +24,13 @@ public:
   RankSession(const RankSession&) = delete;
   RankSession& operator=(const RankSession&) = delete;
 
-  void serve();  // until the rank goes (PeerGone)
+  void serve(); // until the rank goes (PeerGone)
   SaveReply save(const Save& order);
   LoadReply load(const Load& order);
   void acknowledge(uint64_t transfer) { pending_.erase(transfer); }
 
-private:
-  struct Pending {  // what a transfer keeps alive
+ private:
+  struct Pending { // what a transfer keeps alive
     device::Event producer, completion;
   };
   struct Streams {
@@ -54,4 +56,4 @@ private:
   std::map<uint64_t, Pending> pending_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

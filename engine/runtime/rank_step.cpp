@@ -1,20 +1,21 @@
 #include "engine/runtime/rank_step.h"
 
+#include "schema/clock.h"
+
 #include <algorithm>
 #include <cstring>
-
-#include "schema/clock.h"
 
 namespace hitproof::engine {
 namespace {
 
-constexpr size_t sampled_per_sequence = 2;  // one token and one accepted draft
+constexpr size_t sampled_per_sequence = 2; // one token and one accepted draft
 
-}  // namespace
+} // namespace
 
-StepExecutor::StepExecutor(int rank, const CacheGeometry& geometry, const RankMemory& memory, RankModel& model,
-                           Connector* connector, Break broken)
-    : rank_(rank), geometry_(geometry), memory_(memory), model_(model), connector_(connector), broken_(broken) {
+StepExecutor::StepExecutor(int rank, const CacheGeometry& geometry, const RankMemory& memory,
+                           RankModel& model, Connector* connector, Break broken)
+    : rank_(rank), geometry_(geometry), memory_(memory), model_(model), connector_(connector),
+      broken_(broken) {
   if (broken_ == Break::tail_contiguous_write) model_.break_tail_writes(true);
 }
 
@@ -43,8 +44,8 @@ void StepExecutor::Mirror::release() {
   capacity = 0;
 }
 
-// Token ids and block tables go to the device in two small copies, as a serving engine's do: copies that
-// carry no cache bytes, which an observer must tell apart.
+// Token ids and block tables go to the device in two small copies, as a serving engine's do: copies
+// that carry no cache bytes, which an observer must tell apart.
 void StepExecutor::stage_inputs(const Step& step) {
   size_t tokens = 0;
   size_t tables = 0;
@@ -74,10 +75,13 @@ void StepExecutor::stage_inputs(const Step& step) {
     inputs_.push_back(in);
     std::copy(seq.tokens.begin(), seq.tokens.end(), tokens_.host + token);
     token += seq.tokens.size();
-    for (const BlockRef& b : seq.attention) tables_.host[entry++] = b.block;
+    for (const BlockRef& b : seq.attention)
+      tables_.host[entry++] = b.block;
   }
-  if (tokens > 0) device::copy_to_device({tokens_.device, tokens_.host, tokens * sizeof(int32_t)}, compute_);
-  if (tables > 0) device::copy_to_device({tables_.device, tables_.host, tables * sizeof(int32_t)}, compute_);
+  if (tokens > 0)
+    device::copy_to_device({tokens_.device, tokens_.host, tokens * sizeof(int32_t)}, compute_);
+  if (tables > 0)
+    device::copy_to_device({tables_.device, tables_.host, tables * sizeof(int32_t)}, compute_);
 }
 
 void StepExecutor::enqueue_model() {
@@ -86,15 +90,17 @@ void StepExecutor::enqueue_model() {
     try {
       model_.step(inputs_, outputs_);
       for (size_t i = 0; i < outputs_.size(); ++i)
-        std::copy_n(outputs_[i].sampled.begin(), std::min(outputs_[i].sampled.size(), sampled_per_sequence),
+        std::copy_n(outputs_[i].sampled.begin(),
+                    std::min(outputs_[i].sampled.size(), sampled_per_sequence),
                     sampled_.device + i * sampled_per_sequence);
     } catch (...) {
       failure_ = std::current_exception();
     }
   });
   if (!outputs_.empty())
-    device::copy_to_host({sampled_.host, sampled_.device, outputs_.size() * sampled_per_sequence * sizeof(int32_t)},
-                         compute_);
+    device::copy_to_host(
+        {sampled_.host, sampled_.device, outputs_.size() * sampled_per_sequence * sizeof(int32_t)},
+        compute_);
 }
 
 void StepExecutor::fetch_results(const Step& step, StepDone& done) {
@@ -145,7 +151,8 @@ StepDone StepExecutor::run(const Step& step) {
   const uint64_t begin = schema::now();
   stage_inputs(step);
   enqueue_model();
-  if (connector_ != nullptr && broken_ == Break::load_read_early) done.loads = connector_->finish_loads();
+  if (connector_ != nullptr && broken_ == Break::load_read_early)
+    done.loads = connector_->finish_loads();
   compute_.synchronize();
   const uint64_t end = schema::now();
   if (failure_) std::rethrow_exception(failure_);
@@ -164,15 +171,18 @@ void StepExecutor::save(const Step& step, StepDone& done) {
   for (const SaveOrder& order : step.saves) {
     const auto of_request = [&](const SeqOrder& s) { return s.request == order.request; };
     const auto at = std::find_if(step.seqs.begin(), step.seqs.end(), of_request);
-    if (at == step.seqs.end()) throw ProtocolError("a save order for a request that is not in the step");
+    if (at == step.seqs.end())
+      throw ProtocolError("a save order for a request that is not in the step");
     const SeqOutput& out = outputs_[static_cast<size_t>(at - step.seqs.begin())];
     const auto start = static_cast<uint32_t>(at->start);
     const uint32_t end = start + static_cast<uint32_t>(out.accepted);
     if (order.boundary <= start || order.boundary > end) continue;
     uint32_t next = unknown_token;
     if (at->prefill) {
-      if (at->next_token >= 0) next = static_cast<uint32_t>(at->next_token);
-      else if (!out.sampled.empty()) next = static_cast<uint32_t>(out.sampled.front());
+      if (at->next_token >= 0)
+        next = static_cast<uint32_t>(at->next_token);
+      else if (!out.sampled.empty())
+        next = static_cast<uint32_t>(out.sampled.front());
     } else if (const size_t i = order.boundary - start - 1; i < out.sampled.size()) {
       next = static_cast<uint32_t>(out.sampled[i]);
     }
@@ -187,4 +197,4 @@ void StepExecutor::save(const Step& step, StepDone& done) {
   done.saves = connector_->finish_saves();
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,19 +1,19 @@
 // One step on one rank: loads, inputs to the device, the model as device work, results back, saves.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "engine/model/rank_model.h"
 #include "engine/runtime/connector.h"
 #include "engine/runtime/device.h"
 #include "engine/runtime/protocol.h"
 #include "engine/runtime/rank_memory.h"
 
+#include <memory>
+#include <vector>
+
 namespace hitproof::engine {
 
 class StepExecutor {
-public:
+ public:
   // connector: nullptr where it is off. Everything outlives the executor.
   StepExecutor(int rank, const CacheGeometry& geometry, const RankMemory& memory, RankModel& model,
                Connector* connector, Break broken);
@@ -24,7 +24,7 @@ public:
   // Everything enqueued has finished, what the probe put there included.
   void drain() { compute_.synchronize(); }
 
-private:
+ private:
   // A staging buffer in pinned memory and its twin on the device.
   struct Mirror {
     int32_t* host = nullptr;
@@ -54,7 +54,7 @@ private:
   Mirror tokens_, tables_, sampled_;
   std::vector<SeqInput> inputs_;
   std::vector<SeqOutput> outputs_;
-  std::exception_ptr failure_;  // what the closure threw; read after the stream was synchronised
+  std::exception_ptr failure_; // what the closure threw; read after the stream was synchronised
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,14 +1,15 @@
 // The copies of RankSession: save and load.
-#include <algorithm>
-
 #include "engine/runtime/rank_session.h"
 #include "probes/hitproof.h"
+
+#include <algorithm>
 
 namespace hitproof::engine {
 namespace {
 
-hitproof_transfer_t describe(uint64_t transfer, uint64_t request, const device::Stream& stream, const KeyRef& key,
-                             int rank, uint16_t direction, uint32_t begin, uint32_t boundary) {
+hitproof_transfer_t describe(uint64_t transfer, uint64_t request, const device::Stream& stream,
+                             const KeyRef& key, int rank, uint16_t direction, uint32_t begin,
+                             uint32_t boundary) {
   hitproof_transfer_t t{};
   t.transfer = transfer;
   t.request = request;
@@ -23,8 +24,8 @@ hitproof_transfer_t describe(uint64_t transfer, uint64_t request, const device::
   return t;
 }
 
-// After a failed call the stream may still be copying: what the copies use is given up behind them, and kept for good where
-// even that cannot be enqueued.
+// After a failed call the stream may still be copying: what the copies use is given up behind them,
+// and kept for good where even that cannot be enqueued.
 void give_up(const device::Stream& stream, std::function<void()> release) {
   try {
     device::enqueue(stream, std::move(release));
@@ -32,14 +33,14 @@ void give_up(const device::Stream& stream, std::function<void()> release) {
   }
 }
 
-}  // namespace
+} // namespace
 
 SaveReply RankSession::save(const Save& order) {
   const device::Stream& stream = streams_->save;
   std::vector<Wanted> wanted;
   for (const PageRef& p : order.pages) {
     const EntryExport& e = entry(p.entry);
-    (void)page(p.entry, p.block);  // refuses a bad block before anything is reserved
+    (void)page(p.entry, p.block); // refuses a bad block before anything is reserved
     wanted.push_back({object_name(e, p.entry, order.key.key, order.key.next_token), e.page_bytes});
   }
   Pending& pending = open_transfer(order.transfer, order.event);
@@ -48,14 +49,17 @@ SaveReply RankSession::save(const Save& order) {
   SaveReply reply;
   reply.transfer = order.transfer;
   reply.refused = pages.empty() && !wanted.empty();
-  for (const Reserved& p : pages) ++(p.held ? reply.held : reply.copied);
+  for (const Reserved& p : pages)
+    ++(p.held ? reply.held : reply.copied);
   ++state_.saves;
   if (reply.refused) ++state_.refused_saves;
 
-  const hitproof_transfer_t t = describe(order.transfer, order.request, stream, order.key, registration_.rank,
-                                         HITPROOF_SAVE, order.token_begin, order.boundary);
+  const hitproof_transfer_t t =
+      describe(order.transfer, order.request, stream, order.key, registration_.rank, HITPROOF_SAVE,
+               order.token_begin, order.boundary);
   HITPROOF_CALL(transfer, (&t));
-  for (size_t i = 0; i < pages.size(); ++i) announce_page(order.transfer, order.pages[i], *pages[i].object, pages[i].held);
+  for (size_t i = 0; i < pages.size(); ++i)
+    announce_page(order.transfer, order.pages[i], *pages[i].object, pages[i].held);
   try {
     // First the wait: whatever the probe puts on the stream reads the pages too.
     if (!broken(Break::save_no_producer_wait)) device::wait(stream, pending.producer);
@@ -91,10 +95,12 @@ LoadReply RankSession::load(const Load& order) {
     if (p.chunk >= order.keys.size()) throw ProtocolError("a page of an unknown chunk");
     (void)page(p.entry, p.block);
     const KeyRef& key = order.keys[p.chunk];
-    Object* object = state_.store.pin(object_name(entry(p.entry), p.entry, key.key, key.next_token), true);
+    Object* object =
+        state_.store.pin(object_name(entry(p.entry), p.entry, key.key, key.next_token), true);
     if (object == nullptr) {
-      reply.error = "entry " + entry(p.entry).name + " of tokens [" + std::to_string(p.token_begin) + "," +
-                    std::to_string(p.token_end) + ") is not held";
+      reply.error = "entry " + entry(p.entry).name + " of tokens [" +
+                    std::to_string(p.token_begin) + "," + std::to_string(p.token_end) +
+                    ") is not held";
       state_.store.unpin(objects);
       return reply;
     }
@@ -109,9 +115,11 @@ LoadReply RankSession::load(const Load& order) {
       describe(order.transfer, order.request, stream, order.keys.empty() ? none : order.keys.back(),
                registration_.rank, HITPROOF_LOAD, order.token_begin, order.boundary);
   HITPROOF_CALL(transfer, (&t));
-  for (size_t i = 0; i < objects.size(); ++i) announce_page(order.transfer, order.pages[i], *objects[i], false);
+  for (size_t i = 0; i < objects.size(); ++i)
+    announce_page(order.transfer, order.pages[i], *objects[i], false);
   try {
-    // The destinations may still be in use by work the rank has enqueued; the poison must not come before its end.
+    // The destinations may still be in use by work the rank has enqueued; the poison must not come
+    // before its end.
     device::wait(stream, pending.producer);
     HITPROOF_CALL(transfer_ready, (order.transfer));
     copy_from_store(order, objects);
@@ -133,10 +141,12 @@ void RankSession::copy_from_store(const Load& order, const std::vector<Object*>&
     const PageRef& p = order.pages[i];
     const EntryExport& e = entry(p.entry);
     device::Copy copy{page(p.entry, p.block), objects[i]->data, objects[i]->bytes};
-    // The broken engines spoil the first MLA page of a load; what was announced stays as it should have been.
+    // The broken engines spoil the first MLA page of a load; what was announced stays as it should
+    // have been.
     if (!one_is_broken && e.kind == HITPROOF_ENTRY_MLA && broken_ != Break::none) {
       one_is_broken = true;
-      if (broken(Break::load_wrong_block)) copy.to = page(p.entry, p.block + 1 < e.num_pages ? p.block + 1 : p.block - 1);
+      if (broken(Break::load_wrong_block))
+        copy.to = page(p.entry, p.block + 1 < e.num_pages ? p.block + 1 : p.block - 1);
       if (broken(Break::copy_short_row)) copy.bytes -= e.row_bytes;
     }
     if (broken(Break::load_skip_entry) && p.entry == 0) continue;
@@ -145,4 +155,4 @@ void RankSession::copy_from_store(const Load& order, const std::vector<Object*>&
   device::copy_batch(copies, streams_->load);
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -9,8 +9,9 @@ void ServerState::add(std::shared_ptr<const RankInfo> rank) {
   const std::lock_guard lock(mutex_);
   const auto [at, fresh] = ranks_.try_emplace({rank->instance, rank->rank}, rank);
   if (!fresh)
-    throw std::runtime_error("rank " + std::to_string(rank->rank) +
-                             " of this instance is registered already; give every engine its own instance number");
+    throw std::runtime_error(
+        "rank " + std::to_string(rank->rank) +
+        " of this instance is registered already; give every engine its own instance number");
 }
 
 void ServerState::remove(const RankInfo& rank) {
@@ -27,7 +28,8 @@ std::vector<std::shared_ptr<const RankInfo>> ServerState::ranks(uint64_t instanc
   return found;
 }
 
-void ServerState::protect(uint64_t instance, uint64_t request, int rank, std::vector<Object*> objects) {
+void ServerState::protect(uint64_t instance, uint64_t request, int rank,
+                          std::vector<Object*> objects) {
   const std::lock_guard lock(mutex_);
   auto& list = protected_[{instance, request, rank}];
   list.insert(list.end(), objects.begin(), objects.end());
@@ -37,7 +39,8 @@ void ServerState::drop(Holder first, Holder last) {
   const std::lock_guard lock(mutex_);
   const auto begin = protected_.lower_bound(first);
   const auto end = protected_.upper_bound(last);
-  for (auto at = begin; at != end; ++at) store.unpin(at->second);
+  for (auto at = begin; at != end; ++at)
+    store.unpin(at->second);
   protected_.erase(begin, end);
 }
 
@@ -57,4 +60,4 @@ void ServerState::release_instance(uint64_t instance) {
   drop({instance, 0, 0}, {instance, std::numeric_limits<uint64_t>::max(), last_rank});
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,25 +1,25 @@
 // Collectives over memory that all ranks have mapped.
 //
-// Every operation is: write into the own slot, one barrier, read the others' slots. Slots are double: an operation
-// uses the half that its predecessor did not. When a rank writes into a half again, two operations later, all ranks
-// have arrived at the barrier between, hence finished reading it: one barrier an operation is enough.
-#include <fcntl.h>
-#include <linux/futex.h>
-#include <sched.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+// Every operation is: write into the own slot, one barrier, read the others' slots. Slots are
+// double: an operation uses the half that its predecessor did not. When a rank writes into a half
+// again, two operations later, all ranks have arrived at the barrier between, hence finished
+// reading it: one barrier an operation is enough.
+#include "engine/runtime/collectives.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
 #include <string>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <system_error>
-
-#include "engine/runtime/collectives.h"
+#include <unistd.h>
 
 namespace hitproof::engine {
 namespace {
@@ -27,7 +27,8 @@ namespace {
 constexpr uint64_t memory_magic = 0x48504343'30303031;
 constexpr int max_ranks = 64;
 constexpr int yields_before_sleep = 12;
-// From this size on, summing a share each and gathering costs less than every rank summing everything.
+// From this size on, summing a share each and gathering costs less than every rank summing
+// everything.
 constexpr int two_phase_floats = 8192;
 
 struct alignas(64) Header {
@@ -35,9 +36,9 @@ struct alignas(64) Header {
   uint64_t slot_bytes;
   int32_t size;
   alignas(64) std::atomic<uint32_t> arrived;
-  alignas(64) std::atomic<uint32_t> generation;  // futex: raised when all have arrived
-  alignas(64) std::atomic<uint32_t> sleepers;    // ranks in (or on their way into) the futex
-  alignas(64) std::atomic<int32_t> aborted;      // rank + 1 that gave up, 0: none
+  alignas(64) std::atomic<uint32_t> generation; // futex: raised when all have arrived
+  alignas(64) std::atomic<uint32_t> sleepers;   // ranks in (or on their way into) the futex
+  alignas(64) std::atomic<int32_t> aborted;     // rank + 1 that gave up, 0: none
   std::atomic<int32_t> pid[max_ranks];
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
@@ -63,12 +64,12 @@ bool process_dead(int pid) {
   ::close(fd);
   if (n <= 0) return true;
   text[n] = '\0';
-  const char* paren = std::strrchr(text, ')');  // the name before it may hold anything
+  const char* paren = std::strrchr(text, ')'); // the name before it may hold anything
   return paren != nullptr && (paren[2] == 'Z' || paren[2] == 'X');
 }
 
 class SharedMemory final : public Collectives {
-public:
+ public:
   SharedMemory(int fd, int rank, const CollectiveOptions& options);
   ~SharedMemory() override { ::munmap(base_, bytes_); }
 
@@ -79,12 +80,16 @@ public:
   void all_reduce(float* data, int n) override;
   void all_gather(const void* mine, size_t bytes_each, void* all) override;
   void barrier() override { meet(); }
-  void abort() { header_->aborted.store(rank_ + 1); wake(); }
+  void abort() {
+    header_->aborted.store(rank_ + 1);
+    wake();
+  }
 
-private:
+ private:
   std::byte* slot(int rank) {
     return base_ + header_bytes() +
-           (static_cast<size_t>(half_) * static_cast<size_t>(size_) + static_cast<size_t>(rank)) * slot_bytes_;
+           (static_cast<size_t>(half_) * static_cast<size_t>(size_) + static_cast<size_t>(rank)) *
+               slot_bytes_;
   }
   const float* floats(int rank) { return reinterpret_cast<const float*>(slot(rank)); }
   int slot_floats() const { return static_cast<int>(slot_bytes_ / sizeof(float)); }
@@ -117,7 +122,8 @@ SharedMemory::SharedMemory(int fd, int rank, const CollectiveOptions& options)
   if (p == MAP_FAILED) fail("cannot map the collectives' memory");
   base_ = static_cast<std::byte*>(p);
   header_ = reinterpret_cast<Header*>(base_);
-  if (header_->magic != memory_magic || memory_bytes(*header_) > bytes_ || rank < 0 || rank >= header_->size) {
+  if (header_->magic != memory_magic || memory_bytes(*header_) > bytes_ || rank < 0 ||
+      rank >= header_->size) {
     ::munmap(base_, bytes_);
     throw CollectiveError("the descriptor is not this group's collectives memory");
   }
@@ -161,7 +167,8 @@ void SharedMemory::meet() {
     if (header_->sleepers.load() != 0) wake();
   } else {
     // More ranks than cores is the normal case here: give the core away at once, and sleep soon.
-    for (int i = 0; i < yields_before_sleep && header_->generation.load() == generation; ++i) ::sched_yield();
+    for (int i = 0; i < yields_before_sleep && header_->generation.load() == generation; ++i)
+      ::sched_yield();
     std::chrono::steady_clock::time_point end{};
     while (header_->generation.load() == generation) {
       sleep_until_changed(generation);
@@ -192,7 +199,7 @@ void SharedMemory::all_gather(const void* mine, size_t bytes_each, void* all) {
 
 void SharedMemory::all_gather_rows(const float* own, int rows, int cols, float* all) {
   if (rows <= 0 || cols <= 0) return;
-  const int most = row_range(rows, 0, size_).second;  // rank 0 never has fewer rows than another
+  const int most = row_range(rows, 0, size_).second; // rank 0 never has fewer rows than another
   const int piece_rows = std::max(1, slot_floats() / cols);
   const auto [first, last] = row_range(rows, rank_, size_);
   const auto width = static_cast<size_t>(cols);
@@ -206,7 +213,8 @@ void SharedMemory::all_gather_rows(const float* own, int rows, int cols, float* 
       const int n = std::clamp(b - a - at, 0, piece_rows);
       float* to = all + static_cast<size_t>(a + at) * width;
       const float* source = r == rank_ ? from : floats(r);
-      if (n > 0 && source != to) std::memmove(to, source, static_cast<size_t>(n) * width * sizeof(float));
+      if (n > 0 && source != to)
+        std::memmove(to, source, static_cast<size_t>(n) * width * sizeof(float));
     }
     half_ ^= 1;
   }
@@ -233,15 +241,17 @@ void SharedMemory::reduce_scatter_rows(const float* partial, int rows, int cols,
     float* to = own + static_cast<size_t>(std::max(0, at + a - first)) * width;
     if (count > 0) {
       const float* s0 = rank_ == 0 ? from + begin : floats(0) + begin;
-      if (size_ == 4) {  // one pass, still ((0 + 1) + 2) + 3
+      if (size_ == 4) { // one pass, still ((0 + 1) + 2) + 3
         const float* s1 = rank_ == 1 ? from + begin : floats(1) + begin;
         const float* s2 = rank_ == 2 ? from + begin : floats(2) + begin;
         const float* s3 = rank_ == 3 ? from + begin : floats(3) + begin;
-        for (size_t i = 0; i < count; ++i) to[i] = ((s0[i] + s1[i]) + s2[i]) + s3[i];
+        for (size_t i = 0; i < count; ++i)
+          to[i] = ((s0[i] + s1[i]) + s2[i]) + s3[i];
       } else {
         for (size_t i = 0; i < count; ++i) {
           float sum = s0[i];
-          for (int r = 1; r < size_; ++r) sum += (r == rank_ ? from : floats(r))[begin + i];
+          for (int r = 1; r < size_; ++r)
+            sum += (r == rank_ ? from : floats(r))[begin + i];
           to[i] = sum;
         }
       }
@@ -255,10 +265,12 @@ void SharedMemory::sum_small(float* data, int n) {
   std::memcpy(slot(rank_), data, bytes);
   meet();
   const float* first = floats(0);
-  for (int i = 0; i < n; ++i) data[i] = first[i];
+  for (int i = 0; i < n; ++i)
+    data[i] = first[i];
   for (int r = 1; r < size_; ++r) {
     const float* term = floats(r);
-    for (int i = 0; i < n; ++i) data[i] += term[i];
+    for (int i = 0; i < n; ++i)
+      data[i] += term[i];
   }
   half_ ^= 1;
 }
@@ -281,10 +293,11 @@ void SharedMemory::all_reduce(float* data, int n) {
   }
 }
 
-}  // namespace
+} // namespace
 
 int create_collectives_memory(int size, size_t slot_bytes) {
-  if (size < 1 || size > max_ranks || slot_bytes < 4096) throw CollectiveError("bad size of a collectives group");
+  if (size < 1 || size > max_ranks || slot_bytes < 4096)
+    throw CollectiveError("bad size of a collectives group");
   const int fd = ::memfd_create("hitproof-collectives", MFD_CLOEXEC);
   if (fd < 0) fail("cannot make the collectives' memory");
   Header h{};
@@ -315,4 +328,4 @@ void abort_collectives(Collectives& collectives) {
   if (auto* shared = dynamic_cast<SharedMemory*>(&collectives)) shared->abort();
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -7,7 +7,8 @@
 namespace hitproof::engine {
 
 Watchdog::Watchdog(std::vector<Watched> watched, std::function<void(const std::string&)> on_death)
-    : watched_(std::move(watched)), on_death_(std::move(on_death)), stop_(::eventfd(0, EFD_CLOEXEC)) {
+    : watched_(std::move(watched)), on_death_(std::move(on_death)),
+      stop_(::eventfd(0, EFD_CLOEXEC)) {
   if (!stop_) throw std::runtime_error("cannot make an event descriptor");
   thread_ = std::thread([this] { run(); });
 }
@@ -20,7 +21,8 @@ Watchdog::~Watchdog() {
 
 void Watchdog::run() {
   std::vector<pollfd> wait{{stop_.get(), POLLIN, 0}};
-  for (const Watched& w : watched_) wait.push_back({w.fd, POLLRDHUP, 0});
+  for (const Watched& w : watched_)
+    wait.push_back({w.fd, POLLRDHUP, 0});
   for (;;) {
     if (::poll(wait.data(), wait.size(), -1) < 0) continue;
     if (wait[0].revents != 0) return;
@@ -34,4 +36,4 @@ void Watchdog::run() {
   }
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

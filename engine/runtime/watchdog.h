@@ -1,5 +1,8 @@
-// Ends the process when a peer dies while the main thread waits for the device, where no socket would wake it.
+// Ends the process when a peer dies while the main thread waits for the device, where no socket
+// would wake it.
 #pragma once
+
+#include "engine/runtime/channel.h"
 
 #include <atomic>
 #include <functional>
@@ -7,24 +10,22 @@
 #include <thread>
 #include <vector>
 
-#include "engine/runtime/channel.h"
-
 namespace hitproof::engine {
 
 class Watchdog {
-public:
+ public:
   struct Watched {
     int fd = -1;
     std::string name;
-    int grace_ms = 0;  // time for the main thread to notice by itself and end in order
+    int grace_ms = 0; // time for the main thread to notice by itself and end in order
   };
   // on_death: called on the watchdog's thread with the name; it ends the process.
   Watchdog(std::vector<Watched> watched, std::function<void(const std::string&)> on_death);
-  ~Watchdog();  // from here on nothing is ended
+  ~Watchdog(); // from here on nothing is ended
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-private:
+ private:
   void run();
 
   std::vector<Watched> watched_;
@@ -33,4 +34,4 @@ private:
   std::thread thread_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

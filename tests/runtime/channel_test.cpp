@@ -1,12 +1,11 @@
 #include "engine/runtime/channel.h"
 
+#include <cstring>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cstring>
 #include <thread>
+#include <unistd.h>
 
 namespace hitproof::engine {
 namespace {
@@ -28,7 +27,7 @@ TEST(Channel, MessagesArriveInOrderAndWhole) {
   Pair pair;
   Step large;
   large.seqs.resize(1);
-  large.seqs[0].tokens.assign(300000, 4095);  // far more than a socket buffer
+  large.seqs[0].tokens.assign(300000, 4095); // far more than a socket buffer
   std::thread sender([&] {
     for (uint64_t i = 0; i < 3; ++i) {
       large.step = i;
@@ -113,7 +112,7 @@ TEST(Addresses, AbstractAddressIsFoundAndLeavesNothing) {
 
 TEST(Addresses, AStaleSocketFileIsReplacedAndALiveOneIsNot) {
   const std::string path = testing::TempDir() + "hitproof-" + std::to_string(::getpid()) + ".sock";
-  { const Listener first = listen_at(path); }  // the file stays, nobody listens
+  { const Listener first = listen_at(path); } // the file stays, nobody listens
   {
     const Listener second = listen_at(path);
     EXPECT_THROW((void)listen_at(path), std::exception);
@@ -132,5 +131,5 @@ TEST(Addresses, ErrorsNameTheAddress) {
   EXPECT_THROW((void)listen_at(std::string(200, 'x')), std::runtime_error);
 }
 
-}  // namespace
-}  // namespace hitproof::engine
+} // namespace
+} // namespace hitproof::engine

@@ -1,16 +1,15 @@
 #include "engine/runtime/collectives.h"
 
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <gtest/gtest.h>
 #include <random>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace hitproof::engine {
@@ -23,7 +22,8 @@ std::vector<float> values(int rank, int n, uint32_t seed) {
   std::mt19937 random(seed * 31 + static_cast<uint32_t>(rank));
   std::uniform_real_distribution<float> any(-1e3f, 1e3f);
   std::vector<float> v(static_cast<size_t>(n));
-  for (float& x : v) x = any(random);
+  for (float& x : v)
+    x = any(random);
   return v;
 }
 
@@ -31,7 +31,8 @@ std::vector<float> serial_sum(int n, uint32_t seed, int size = ranks) {
   std::vector<float> sum = values(0, n, seed);
   for (int r = 1; r < size; ++r) {
     const auto term = values(r, n, seed);
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
+    for (size_t i = 0; i < sum.size(); ++i)
+      sum[i] += term[i];
   }
   return sum;
 }
@@ -42,7 +43,8 @@ void on_threads(int size, size_t slot_bytes, const std::function<void(Collective
   std::vector<std::thread> threads;
   for (int r = 0; r < size; ++r)
     threads.emplace_back([&, r] { body(*open_collectives(fd, r)); });
-  for (auto& t : threads) t.join();
+  for (auto& t : threads)
+    t.join();
   ::close(fd);
 }
 
@@ -119,7 +121,8 @@ TEST(Collectives, SingleRankCopies) {
 
 TEST(Collectives, SumsEqualTheSerialSumBitForBit) {
   for (const int size : {2, 3, 4})
-    on_threads(size, size_t{1} << 20, [](Collectives& c) { EXPECT_TRUE(all_operations_agree(c, 9)); });
+    on_threads(size, size_t{1} << 20,
+               [](Collectives& c) { EXPECT_TRUE(all_operations_agree(c, 9)); });
 }
 
 TEST(Collectives, OperationsLargerThanASlotGoInPieces) {
@@ -128,12 +131,13 @@ TEST(Collectives, OperationsLargerThanASlotGoInPieces) {
 
 TEST(Collectives, ForkedProcessesAgreeTwice) {
   for (int run = 0; run < 2; ++run)
-    EXPECT_TRUE(on_processes(size_t{1} << 20, [](Collectives& c) { return all_operations_agree(c, 17); }));
+    EXPECT_TRUE(
+        on_processes(size_t{1} << 20, [](Collectives& c) { return all_operations_agree(c, 17); }));
 }
 
 TEST(Collectives, ManyOperationsOfMixedSizes) {
   EXPECT_TRUE(on_processes(size_t{1} << 16, [](Collectives& c) {
-    std::mt19937 random(99);  // the same schedule on every rank
+    std::mt19937 random(99); // the same schedule on every rank
     for (int i = 0; i < 3000; ++i) {
       const int n = 1 + static_cast<int>(random() % 3000);
       std::vector<float> data(static_cast<size_t>(n), static_cast<float>(c.rank() + 1));
@@ -204,5 +208,5 @@ TEST(Collectives, MemoryThatIsNotTheGroupsIsRefused) {
   ::close(other);
 }
 
-}  // namespace
-}  // namespace hitproof::engine
+} // namespace
+} // namespace hitproof::engine

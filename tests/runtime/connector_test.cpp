@@ -1,17 +1,16 @@
-// The rank's connector against a cache server process, over memory with the real geometry of preset micro.
+// The rank's connector against a cache server process, over memory with the real geometry of preset
+// micro.
 #include "engine/runtime/connector.h"
-
-#include <gtest/gtest.h>
-#include <signal.h>
-
-#include <algorithm>
-#include <cstring>
-#include <thread>
-
 #include "engine/runtime/keys.h"
 #include "tests/runtime/probe_log.h"
 #include "tests/runtime/server_process.h"
 #include "tests/runtime/sim_main.h"
+
+#include <algorithm>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <thread>
 
 namespace hitproof::engine {
 namespace {
@@ -22,7 +21,8 @@ Digest prefix(uint8_t chunk) { return text_digest(std::string(1, static_cast<cha
 
 // One rank of an engine: memory, stream, connector, and a front's connection.
 struct Engine {
-  Engine(const ServerProcess& server, uint64_t number, Break broken = Break::none, const std::string& seed = "seed 1")
+  Engine(const ServerProcess& server, uint64_t number, Break broken = Break::none,
+         const std::string& seed = "seed 1")
       : geometry(find_preset("micro"), 4, 1), memory(geometry, blocks),
         connector({0, 1, number, broken, ""}, geometry, memory, server.connect(),
                   {{"weights", text_digest(seed)}, {"rank", text_digest("0")}}),
@@ -35,7 +35,9 @@ struct Engine {
   void write(const BlockRef& attention, const BlockRef& tail, int first_state, uint8_t value) {
     for (const CacheEntry& e : geometry.entries) {
       const int block = block_of(e, attention.block, tail.block, first_state);
-      device::enqueue(compute, [p = memory.page(e, block), n = e.page_bytes, value] { std::memset(p, value, n); });
+      device::enqueue(compute, [p = memory.page(e, block), n = e.page_bytes, value] {
+        std::memset(p, value, n);
+      });
     }
   }
   int block_of(const CacheEntry& e, int attention, int tail, int first_state) const {
@@ -50,8 +52,10 @@ struct Engine {
     return {{{first, 1}, {first + 1, 1}, {first + 2, 1}}};
   }
 
-  SaveOrder save_order(uint64_t transfer, uint8_t number, int attention, int tail, int first_state) const {
-    return {transfer, 7, number * chunk, prefix(number), {attention, 1}, {tail, 1}, states(first_state)};
+  SaveOrder save_order(uint64_t transfer, uint8_t number, int attention, int tail,
+                       int first_state) const {
+    return {transfer,       7,         number * chunk,     prefix(number),
+            {attention, 1}, {tail, 1}, states(first_state)};
   }
   // Saves checkpoint `number` (counted from 1), whose pages are filled with the number.
   TransferResult save(uint64_t transfer, uint8_t number, uint32_t next_token = 5) {
@@ -62,7 +66,8 @@ struct Engine {
   LookupReply lookup(uint32_t prompt_tokens, bool full, uint32_t next_token = 5) {
     Lookup question{++lookups, 9, prompt_tokens, chunk, full, {}};
     for (uint8_t k = 1; k * chunk <= prompt_tokens; ++k)
-      question.chunks.push_back({prefix(k), k * chunk < prompt_tokens ? next_token : unknown_token});
+      question.chunks.push_back(
+          {prefix(k), k * chunk < prompt_tokens ? next_token : unknown_token});
     front.send(question);
     return front.expect<LookupReply>();
   }
@@ -81,7 +86,7 @@ struct Engine {
 };
 
 class ConnectorTest : public testing::Test {
-protected:
+ protected:
   ConnectorTest() { take_probe_log(); }
   ServerProcess server_{uint64_t{8} << 20};
 };
@@ -91,7 +96,8 @@ TEST_F(ConnectorTest, TwoChunksComeBackAsTheyWere) {
   EXPECT_EQ(engine.save(1, 1).copied, 70u);
   EXPECT_EQ(engine.save(2, 2).copied, 70u);
   engine.write({2, 1}, {3, 1}, 4, 0xff);
-  LoadOrder order{3, 9, 0, 2 * engine.chunk, {{prefix(1), 5}, {prefix(2), 5}}, {{10, 2}, {11, 2}}, {12, 2}, {}};
+  LoadOrder order{
+      3, 9, 0, 2 * engine.chunk, {{prefix(1), 5}, {prefix(2), 5}}, {{10, 2}, {11, 2}}, {12, 2}, {}};
   order.state = Engine::states(13);
   engine.connector.begin_loads(1, {order}, engine.compute);
   EXPECT_EQ(engine.connector.finish_loads().at(0).copied, 24u * 2 + 46);
@@ -106,7 +112,8 @@ TEST_F(ConnectorTest, ALoadOfLaterChunksBringsTheirPagesAndTheLastState) {
   Engine engine(server_, 1);
   engine.save(1, 1);
   engine.save(2, 2);
-  LoadOrder order{3, 9, engine.chunk, 2 * engine.chunk, {{prefix(2), 5}}, {{11, 2}}, {12, 2}, Engine::states(13)};
+  LoadOrder order{3,         9,       engine.chunk,      2 * engine.chunk, {{prefix(2), 5}},
+                  {{11, 2}}, {12, 2}, Engine::states(13)};
   engine.connector.begin_loads(1, {order}, engine.compute);
   EXPECT_EQ(engine.connector.finish_loads().at(0).copied, 70u);
   EXPECT_TRUE(engine.filled_with(engine.geometry.mla(0), 11, 2));
@@ -148,7 +155,8 @@ TEST_F(ConnectorTest, StrictLookupLeavesTheLastTokenToCompute) {
   EXPECT_EQ(engine.lookup(0, false).answer, 0u);
   const LookupReply reply = engine.lookup(2 * c + 1, false);
   ASSERT_EQ(reply.answers.size(), 1u);
-  for (const uint32_t group : reply.answers[0]) EXPECT_EQ(group, 2 * c);
+  for (const uint32_t group : reply.answers[0])
+    EXPECT_EQ(group, 2 * c);
 }
 
 TEST_F(ConnectorTest, WhatDependsOnTheNextTokenIsNotFoundUnderAnother) {
@@ -158,7 +166,8 @@ TEST_F(ConnectorTest, WhatDependsOnTheNextTokenIsNotFoundUnderAnother) {
   EXPECT_EQ(other.answer, 0u);
   EXPECT_EQ(other.answers[0][3], engine.chunk) << "states do not depend on it";
   EXPECT_EQ(other.answers[0][0], 0u) << "the MTP layer's page does";
-  EXPECT_EQ(engine.lookup(engine.chunk, true).answer, engine.chunk) << "a full lookup does not know the next token";
+  EXPECT_EQ(engine.lookup(engine.chunk, true).answer, engine.chunk)
+      << "a full lookup does not know the next token";
   // The same prefix with another next token stores the three MTP pages anew.
   const TransferResult saved = engine.save(2, 1, 6);
   EXPECT_EQ(saved.copied, 3u);
@@ -178,13 +187,14 @@ TEST_F(ConnectorTest, KeysWithoutWeightsLetThemFind) {
   Engine one(server_, 1, Break::key_omits_weights, "seed 1");
   Engine two(server_, 2, Break::key_omits_weights, "seed 2");
   one.save(1, 1);
-  for (const std::string& line : take_probe_log("key")) EXPECT_EQ(line.find("weights"), std::string::npos);
+  for (const std::string& line : take_probe_log("key"))
+    EXPECT_EQ(line.find("weights"), std::string::npos);
   EXPECT_EQ(two.lookup(2 * two.chunk - 1, false).answer, two.chunk);
 }
 
 TEST_F(ConnectorTest, ReuseIsToldForEveryPageWhoseBytesAreOverwritten) {
   Engine engine(server_, 1);
-  engine.save(1, 1);  // attention 2, tail 3, states 4, 5, 6
+  engine.save(1, 1); // attention 2, tail 3, states 4, 5, 6
   take_probe_log();
   engine.connector.announce_reuse(8, {{1, 3}, {2, 4}});
   EXPECT_EQ(take_probe_log("reuse").size(), 12u + 12u);
@@ -210,7 +220,8 @@ TEST_F(ConnectorTest, ALoadOfWhatIsNotHeldNamesIt) {
 
 TEST_F(ConnectorTest, MalformedOrdersAreRefused) {
   Engine engine(server_, 1);
-  LoadOrder order{3, 9, 0, 2 * engine.chunk, {{prefix(1), 5}}, {{10, 2}}, {12, 2}, Engine::states(13)};
+  LoadOrder order{
+      3, 9, 0, 2 * engine.chunk, {{prefix(1), 5}}, {{10, 2}}, {12, 2}, Engine::states(13)};
   EXPECT_THROW(engine.connector.begin_loads(1, {order}, engine.compute), ProtocolError);
 }
 
@@ -226,7 +237,8 @@ TEST_F(ConnectorTest, StatsCount) {
   EXPECT_EQ(s.saves, 2u);
   EXPECT_EQ(s.lookups, 1u);
   EXPECT_EQ(s.hit_tokens, engine.chunk);
-  EXPECT_GE(s.used_bytes, engine.geometry.attention_bytes() + engine.geometry.state_and_tail_bytes());
+  EXPECT_GE(s.used_bytes,
+            engine.geometry.attention_bytes() + engine.geometry.state_and_tail_bytes());
 }
 
 TEST_F(ConnectorTest, ARubbishClientDoesNotEndTheServer) {
@@ -267,8 +279,8 @@ TEST(ServerEnd, AnUnknownBreakIsNamed) {
   EXPECT_EQ(server.exit_status(), 1);
 }
 
-}  // namespace
-}  // namespace hitproof::engine
+} // namespace
+} // namespace hitproof::engine
 
 int main(int argc, char** argv) {
   using namespace hitproof::engine;

@@ -1,27 +1,26 @@
 #include "tests/runtime/mini_front.h"
 
+#include "engine/runtime/collectives.h"
+#include "engine/runtime/keys.h"
+#include "engine/runtime/rank_process.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <cstring>
-
-#include "engine/runtime/collectives.h"
-#include "engine/runtime/keys.h"
-#include "engine/runtime/rank_process.h"
-
 namespace hitproof::engine {
 
 struct MiniFront::Sequence {
   uint64_t request = 0;
-  std::vector<int32_t> tokens;  // prompt and what was generated
+  std::vector<int32_t> tokens; // prompt and what was generated
   size_t prompt = 0;
   int32_t computed = 0;
   int32_t draft = -1;
-  std::vector<BlockRef> attention;  // of all positions to come
+  std::vector<BlockRef> attention; // of all positions to come
   BlockRef tail;
   std::array<BlockRef, state_groups> running;
   bool loaded = false;
@@ -37,8 +36,9 @@ MiniFront::MiniFront(const Options& options, const ServerProcess* server)
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       inherit(theirs.get());
       inherit(collectives.get());
-      ::execl("/proc/self/exe", "rank", "--rank", std::to_string(r).c_str(), std::to_string(theirs.get()).c_str(),
-              std::to_string(collectives.get()).c_str(), nullptr);
+      ::execl("/proc/self/exe", "rank", "--rank", std::to_string(r).c_str(),
+              std::to_string(theirs.get()).c_str(), std::to_string(collectives.get()).c_str(),
+              nullptr);
       ::_exit(127);
     }
     pids_.push_back(pid);
@@ -54,7 +54,8 @@ MiniFront::MiniFront(const Options& options, const ServerProcess* server)
     start.instance = static_cast<uint64_t>(::getpid());
     channels_.back().send(start);
   }
-  for (Channel& c : channels_) ready_.push_back(c.expect<RankReady>());
+  for (Channel& c : channels_)
+    ready_.push_back(c.expect<RankReady>());
   if (server != nullptr) {
     server_ = server->connect();
     server_.send(Hello{static_cast<uint64_t>(::getpid())});
@@ -91,10 +92,12 @@ std::vector<int> MiniFront::shut_down() {
 }
 
 uint32_t MiniFront::lookup(const std::vector<int32_t>& prompt, bool full) {
-  Lookup question{++lookups_, requests_ + 1, static_cast<uint32_t>(prompt.size()), chunk(), full, {}};
+  Lookup question{++lookups_, requests_ + 1, static_cast<uint32_t>(prompt.size()),
+                  chunk(),    full,          {}};
   for (size_t end = chunk(); end <= prompt.size(); end += chunk())
-    question.chunks.push_back({prefix_digest(std::span(prompt).first(end)),
-                               end < prompt.size() ? static_cast<uint32_t>(prompt[end]) : unknown_token});
+    question.chunks.push_back(
+        {prefix_digest(std::span(prompt).first(end)),
+         end < prompt.size() ? static_cast<uint32_t>(prompt[end]) : unknown_token});
   server_.send(question);
   return server_.expect<LookupReply>().answer;
 }
@@ -110,12 +113,14 @@ Step MiniFront::plan(Sequence& s, uint32_t restore) {
     load.request = s.request;
     load.boundary = restore;
     for (size_t end = chunk(); end <= restore; end += chunk()) {
-      load.chunks.push_back({prefix_digest(std::span(s.tokens).first(end)),
-                             end < s.prompt ? static_cast<uint32_t>(s.tokens[end]) : unknown_token});
+      load.chunks.push_back(
+          {prefix_digest(std::span(s.tokens).first(end)),
+           end < s.prompt ? static_cast<uint32_t>(s.tokens[end]) : unknown_token});
       load.attention.push_back(s.attention[load.attention.size()]);
     }
     load.tail = s.tail;
-    for (BlockRef& state : s.running) state = block();
+    for (BlockRef& state : s.running)
+      state = block();
     load.state = s.running;
     step.loads.push_back(load);
     s.computed = std::min(static_cast<int32_t>(restore), static_cast<int32_t>(s.prompt) - 1);
@@ -128,7 +133,8 @@ Step MiniFront::plan(Sequence& s, uint32_t restore) {
   const int32_t limit = (s.computed / c + 1) * c;
   int32_t end = order.prefill ? std::min(limit, static_cast<int32_t>(s.prompt)) : s.computed + 1;
   order.tokens.assign(s.tokens.begin() + s.computed, s.tokens.begin() + end);
-  if (order.prefill && static_cast<size_t>(end) < s.prompt) order.next_token = s.tokens[static_cast<size_t>(end)];
+  if (order.prefill && static_cast<size_t>(end) < s.prompt)
+    order.next_token = s.tokens[static_cast<size_t>(end)];
   if (!order.prefill && options_.drafts && s.draft >= 0 && s.computed + 2 <= limit) {
     order.tokens.push_back(s.draft);
     order.last_is_draft = true;
@@ -151,7 +157,8 @@ Step MiniFront::plan(Sequence& s, uint32_t restore) {
     save.prefix = prefix_digest(prefix);
     save.attention = s.attention[static_cast<size_t>(end / c - 1)];
     save.tail = s.tail;
-    for (size_t g = 0; g < state_groups; ++g) save.state[g] = order.state[g].out[order.last_is_draft ? 1 : 0];
+    for (size_t g = 0; g < state_groups; ++g)
+      save.state[g] = order.state[g].out[order.last_is_draft ? 1 : 0];
     step.saves.push_back(save);
   }
   step.seqs.push_back(std::move(order));
@@ -161,33 +168,40 @@ Step MiniFront::plan(Sequence& s, uint32_t restore) {
 void MiniFront::take(Sequence& s, const Step& step, const SeqResult& result) {
   const SeqOrder& order = step.seqs[0];
   const size_t last = order.prefill ? 0 : static_cast<size_t>(result.accepted - 1);
-  for (size_t g = 0; g < state_groups; ++g) s.running[g] = order.state[g].out[last];
+  for (size_t g = 0; g < state_groups; ++g)
+    s.running[g] = order.state[g].out[last];
   s.computed += result.accepted;
   s.tokens.insert(s.tokens.end(), result.sampled.begin(), result.sampled.end());
   s.draft = result.draft;
 }
 
-Generated MiniFront::generate(const std::vector<int32_t>& prompt, int new_tokens, uint32_t restore) {
-  next_block_ = 1;  // every request starts with an empty pool: pages of the last one are overwritten
+Generated MiniFront::generate(const std::vector<int32_t>& prompt, int new_tokens,
+                              uint32_t restore) {
+  next_block_ = 1; // every request starts with an empty pool: pages of the last one are overwritten
   Sequence s;
   s.request = ++requests_;
   s.tokens = prompt;
   s.prompt = prompt.size();
   s.tail = block();
-  for (size_t at = 0; at < prompt.size() + static_cast<size_t>(new_tokens); at += chunk()) s.attention.push_back(block());
+  for (size_t at = 0; at < prompt.size() + static_cast<size_t>(new_tokens); at += chunk())
+    s.attention.push_back(block());
   const int32_t first_state = next_block_ + 3 * static_cast<int32_t>(s.attention.size());
   Generated out;
   while (s.tokens.size() < prompt.size() + static_cast<size_t>(new_tokens)) {
-    if (next_block_ > options_.num_blocks - 8) next_block_ = first_state;  // states of decode steps long past
+    if (next_block_ > options_.num_blocks - 8)
+      next_block_ = first_state; // states of decode steps long past
     const Step common = plan(s, restore);
     for (int r = 0; r < ranks; ++r) {
       Step step = common;
-      for (SaveOrder& save : step.saves) save.transfer += static_cast<uint64_t>(r + 1) << 48;
-      for (LoadOrder& load : step.loads) load.transfer += static_cast<uint64_t>(r + 1) << 48;
+      for (SaveOrder& save : step.saves)
+        save.transfer += static_cast<uint64_t>(r + 1) << 48;
+      for (LoadOrder& load : step.loads)
+        load.transfer += static_cast<uint64_t>(r + 1) << 48;
       rank(r).send(step);
     }
     std::vector<StepDone> answers;
-    for (Channel& c : channels_) answers.push_back(c.expect<StepDone>());
+    for (Channel& c : channels_)
+      answers.push_back(c.expect<StepDone>());
     for (const StepDone& a : answers)
       if (!(a.results == answers[0].results)) throw std::runtime_error("the ranks disagree");
     const SeqResult& result = answers[0].results.at(0);
@@ -208,4 +222,4 @@ int serve_as_rank(int argc, char** argv) {
   return run_rank({std::atoi(argv[2]), std::atoi(argv[3]), std::atoi(argv[4])});
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,27 +1,29 @@
-// The least that can drive four ranks and a cache server: one request at a time, blocks by counting, no prefix cache.
+// The least that can drive four ranks and a cache server: one request at a time, blocks by
+// counting, no prefix cache.
 #pragma once
-
-#include <sys/types.h>
-
-#include <memory>
-#include <vector>
 
 #include "engine/model/geometry.h"
 #include "engine/runtime/channel.h"
 #include "tests/runtime/server_process.h"
+
+#include <memory>
+#include <sys/types.h>
+#include <vector>
 
 namespace hitproof::engine {
 
 struct Generated {
   std::vector<int32_t> tokens;
   std::vector<Digest> logits;
-  std::vector<TransferResult> saves, loads;  // of rank 0
+  std::vector<TransferResult> saves, loads; // of rank 0
   int accepted_drafts = 0;
-  bool operator==(const Generated& other) const { return tokens == other.tokens && logits == other.logits; }
+  bool operator==(const Generated& other) const {
+    return tokens == other.tokens && logits == other.logits;
+  }
 };
 
 class MiniFront {
-public:
+ public:
   static constexpr int ranks = 4;
   struct Options {
     uint64_t seed = 1;
@@ -47,7 +49,7 @@ public:
   // Says Shutdown and collects the exit statuses.
   std::vector<int> shut_down();
 
-private:
+ private:
   struct Sequence;
   Step plan(Sequence& s, uint32_t restore);
   void take(Sequence& s, const Step& step, const SeqResult& result);
@@ -66,4 +68,4 @@ private:
 // For main: runs a rank where the arguments say so; -1 where they do not, else the exit status.
 int serve_as_rank(int argc, char** argv);
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,8 +1,7 @@
 #include "engine/runtime/object_store.h"
+#include "tests/runtime/sim_main.h"
 
 #include <gtest/gtest.h>
-
-#include "tests/runtime/sim_main.h"
 
 namespace hitproof::engine {
 namespace {
@@ -17,7 +16,8 @@ ObjectName name(uint8_t key, uint16_t entry = 0, uint32_t next = unknown_token) 
 
 std::vector<Reserved> store_pages(ObjectStore& store, std::initializer_list<ObjectName> names) {
   std::vector<Wanted> wanted;
-  for (const ObjectName& n : names) wanted.push_back({n, page});
+  for (const ObjectName& n : names)
+    wanted.push_back({n, page});
   return store.reserve(wanted);
 }
 
@@ -88,8 +88,9 @@ TEST(ObjectStore, HeldPagesAreNotStoredTwice) {
 
 TEST(ObjectStore, TheLeastRecentlyUsedGoesFirst) {
   ObjectStore store(3 * page);
-  for (uint8_t k = 1; k <= 3; ++k) store.commit(store_pages(store, {name(k)}));
-  EXPECT_TRUE(has(store, name(1)));  // a use
+  for (uint8_t k = 1; k <= 3; ++k)
+    store.commit(store_pages(store, {name(k)}));
+  EXPECT_TRUE(has(store, name(1))); // a use
   store.commit(store_pages(store, {name(4)}));
   EXPECT_TRUE(has(store, name(1)));
   EXPECT_FALSE(has(store, name(2)));
@@ -140,7 +141,8 @@ TEST(ObjectStore, TheNextTokenTellsContentsApart) {
 
 TEST(ObjectStore, RoomThatWasGivenBackIsMergedAndUsedAgain) {
   ObjectStore store(4 * page);
-  for (uint8_t k = 1; k <= 4; ++k) store.commit(store_pages(store, {name(k)}));
+  for (uint8_t k = 1; k <= 4; ++k)
+    store.commit(store_pages(store, {name(k)}));
   const std::vector<Wanted> large{{name(9), 4 * page}};
   const auto pages = store.reserve(large);
   ASSERT_EQ(pages.size(), 1u);
@@ -155,8 +157,8 @@ TEST(ObjectStore, CheckpointsAreDistinctKeys) {
   EXPECT_EQ(stats_of(store).checkpoints, 2u);
 }
 
-}  // namespace
-}  // namespace hitproof::engine
+} // namespace
+} // namespace hitproof::engine
 
 int main(int argc, char** argv) {
   using namespace hitproof::engine;

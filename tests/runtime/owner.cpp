@@ -1,19 +1,18 @@
 #include "tests/runtime/owner.h"
 
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "engine/sim/latch.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <list>
+#include <signal.h>
 #include <stdexcept>
 #include <string>
-
-#include "engine/sim/latch.h"
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace hitproof::engine {
 
@@ -26,7 +25,8 @@ struct Owner::Packet {
 
 Owner::Owner(uint64_t bytes) {
   int fds[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) != 0) throw std::runtime_error("no socket pair");
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) != 0)
+    throw std::runtime_error("no socket pair");
   pid_ = ::fork();
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -51,7 +51,8 @@ Owner::Packet Owner::ask(char op, uint64_t a, uint64_t b, const device::Handle& 
   packet.a = a;
   packet.b = b;
   if (!handle.empty()) std::memcpy(packet.handle, handle.data(), sizeof packet.handle);
-  if (::send(fd_, &packet, sizeof packet, MSG_NOSIGNAL) < 0 || ::recv(fd_, &packet, sizeof packet, 0) <= 0)
+  if (::send(fd_, &packet, sizeof packet, MSG_NOSIGNAL) < 0 ||
+      ::recv(fd_, &packet, sizeof packet, 0) <= 0)
     throw std::runtime_error("the owner has gone");
   return packet;
 }
@@ -120,4 +121,4 @@ int serve_as_owner(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

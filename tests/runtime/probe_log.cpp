@@ -1,10 +1,10 @@
 #include "tests/runtime/probe_log.h"
 
+#include "probes/hitproof.h"
+
 #include <algorithm>
 #include <mutex>
 #include <utility>
-
-#include "probes/hitproof.h"
 
 namespace hitproof::engine {
 namespace {
@@ -19,7 +19,7 @@ void note(const std::string& line) {
 
 std::string s(uint64_t number) { return std::to_string(number); }
 
-}  // namespace
+} // namespace
 
 std::vector<std::string> take_probe_log() {
   const std::lock_guard lock(mutex);
@@ -32,7 +32,7 @@ std::vector<std::string> take_probe_log(const std::string& first_word) {
   return all;
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine
 
 using hitproof::engine::note;
 using hitproof::engine::s;
@@ -40,23 +40,27 @@ using hitproof::engine::s;
 extern "C" {
 
 void hitproof_transfer(const hitproof_transfer_t* t) {
-  note("transfer " + s(t->transfer) + (t->direction == HITPROOF_SAVE ? " save" : " load") + " rank " + s(t->rank) +
-       " [" + s(t->token_begin) + "," + s(t->token_end) + ") boundary " + s(t->boundary) + " next " +
+  note("transfer " + s(t->transfer) + (t->direction == HITPROOF_SAVE ? " save" : " load") +
+       " rank " + s(t->rank) + " [" + s(t->token_begin) + "," + s(t->token_end) + ") boundary " +
+       s(t->boundary) + " next " +
        (t->next_token == HITPROOF_UNKNOWN ? "unknown" : s(t->next_token)));
 }
 void hitproof_transfer_page(const hitproof_transfer_page_t* p) {
-  note("page " + s(p->transfer) + " entry " + s(p->entry) + " block " + s(p->block) + " held " + s(p->held));
+  note("page " + s(p->transfer) + " entry " + s(p->entry) + " block " + s(p->block) + " held " +
+       s(p->held));
 }
 void hitproof_transfer_ready(uint64_t transfer) { note("ready " + s(transfer)); }
 void hitproof_transfer_done(uint64_t transfer, void* event) {
   note("done " + s(transfer) + (event != nullptr ? "" : " without event"));
 }
-void hitproof_wait(uint64_t transfer, uint64_t request, int rank, int kind, void*, uint64_t begin, uint64_t end) {
-  note("wait " + s(transfer) + " request " + s(request) + " kind " + s(static_cast<uint64_t>(kind)) +
-       (begin <= end ? "" : " backwards"));
+void hitproof_wait(uint64_t transfer, uint64_t request, int rank, int kind, void*, uint64_t begin,
+                   uint64_t end) {
+  note("wait " + s(transfer) + " request " + s(request) + " kind " +
+       s(static_cast<uint64_t>(kind)) + (begin <= end ? "" : " backwards"));
 }
 void hitproof_reuse(uint64_t transfer, uint64_t step, uint32_t block, int rank, int entry) {
-  note("reuse " + s(transfer) + " step " + s(step) + " block " + s(block) + " entry " + s(static_cast<uint64_t>(entry)));
+  note("reuse " + s(transfer) + " step " + s(step) + " block " + s(block) + " entry " +
+       s(static_cast<uint64_t>(entry)));
 }
 void hitproof_key_input(const uint8_t* key, int rank, const char* name, const uint8_t*) {
   note("key " + s(key[0]) + " " + name);
@@ -65,4 +69,4 @@ void hitproof_entry(const hitproof_entry_t* e) {
   note("entry " + s(e->entry) + " origin " + s(e->origin) + " rank " + s(e->rank));
 }
 
-}  // extern "C"
+} // extern "C"

@@ -1,7 +1,6 @@
 #include "engine/runtime/protocol.h"
 
 #include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 namespace hitproof::engine {
@@ -11,7 +10,8 @@ using nlohmann::json;
 
 Digest digest(uint8_t first) {
   Digest d{};
-  for (size_t i = 0; i < d.size(); ++i) d[i] = static_cast<uint8_t>(first + i);
+  for (size_t i = 0; i < d.size(); ++i)
+    d[i] = static_cast<uint8_t>(first + i);
   return d;
 }
 
@@ -31,19 +31,25 @@ SeqOrder sequence() {
 
 // One of each, with values at the edges of their types.
 std::vector<Message> one_of_each() {
-  SaveOrder save_order{(uint64_t{1} << 48) | 3, 7, 1792, digest(1), {3, 1}, {5, 2}, {{{6, 1}, {7, 1}, {8, 3}}}};
-  LoadOrder load_order{5, 7, 0, 3584, {{digest(2), 17}, {digest(3), unknown_token}}, {{3, 1}, {4, 1}}, {5, 2}, {}};
+  SaveOrder save_order{(uint64_t{1} << 48) | 3,   7, 1792, digest(1), {3, 1}, {5, 2},
+                       {{{6, 1}, {7, 1}, {8, 3}}}};
+  LoadOrder load_order{
+      5, 7, 0, 3584, {{digest(2), 17}, {digest(3), unknown_token}}, {{3, 1}, {4, 1}}, {5, 2}, {}};
   EntryExport entry;
   entry.name = "layers.45.tail";
   entry.layer = -1;
   entry.shape = {2, 4, 16, 0};
   entry.stride = {64, 16, 1, -1};
   entry.reason = "rebuilt";
-  RankStart start{"micro", 18446744073709551615u, 4, 64, 1, {{"chunk", "64"}}, true, "save-no-wait", "@x", 9};
+  RankStart start{"micro", 18446744073709551615u, 4,    64, 1, {{"chunk", "64"}},
+                  true,    "save-no-wait",        "@x", 9};
   return {start,
           RankReady{3, digest(4), {{"weights", digest(5)}}, {{"chunk", "64"}}, "sim"},
           Step{11, {sequence(), SeqOrder{}}, {save_order}, {load_order}},
-          StepDone{11, {{7, 2, {4, 5}, {digest(6), digest(7)}, {0.25f, 0.0f}, -1}}, {{5, 70, 0, false}}, {{6, 0, 0, true}}},
+          StepDone{11,
+                   {{7, 2, {4, 5}, {digest(6), digest(7)}, {0.25f, 0.0f}, -1}},
+                   {{5, 70, 0, false}},
+                   {{6, 0, 0, true}}},
           Shutdown{},
           Failure{"why"},
           Register{9, 2, 4, {{"rank", digest(8)}}, {{{1, 2, 3}, 4096}}, {entry}, ""},
@@ -125,7 +131,8 @@ TEST(Protocol, AnUnknownTypeIsNamed) {
 TEST(Protocol, NumbersOutsideTheirTypeAreRefused) {
   json page = parts(one_of_each()[8]);
   page["pages"][0]["entry"] = 70000;
-  EXPECT_NE(refusal(page).find("save.pages.entry: number out of range"), std::string::npos) << refusal(page);
+  EXPECT_NE(refusal(page).find("save.pages.entry: number out of range"), std::string::npos)
+      << refusal(page);
   json negative = parts(Ack{1});
   negative["transfer"] = -1;
   EXPECT_NE(refusal(negative).find("out of range"), std::string::npos);
@@ -142,5 +149,5 @@ TEST(Protocol, DigestsHave32Bytes) {
   EXPECT_NE(refusal(j).find("not a byte string"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace hitproof::engine
+} // namespace
+} // namespace hitproof::engine

@@ -1,14 +1,12 @@
 // The cache server's side of one rank, in this process; the rank's memory and events in another.
 #include "engine/runtime/rank_session.h"
-
-#include <gtest/gtest.h>
-
-#include <thread>
-
 #include "probes/hitproof.h"
 #include "tests/runtime/owner.h"
 #include "tests/runtime/probe_log.h"
 #include "tests/runtime/sim_main.h"
+
+#include <gtest/gtest.h>
+#include <thread>
 
 namespace hitproof::engine {
 namespace {
@@ -27,7 +25,7 @@ Digest key(uint8_t first) {
 
 // Two entries, MLA and state, a region of 16 pages each.
 class RankSessionTest : public testing::Test {
-protected:
+ protected:
   explicit RankSessionTest(uint64_t limit = 64 * page_bytes, Break b = Break::none)
       : owner_(2 * pages * page_bytes), state_(limit, b) {
     auto [here, there] = socket_pair();
@@ -54,15 +52,25 @@ protected:
     EXPECT_EQ(peer_.expect<Registered>().limit_bytes, limit);
   }
 
-  static uint64_t place(uint16_t entry, uint32_t block) { return (entry * pages + block) * page_bytes; }
-  void fill(uint16_t entry, uint32_t block, uint8_t value) { owner_.fill(place(entry, block), page_bytes, value); }
-  std::vector<uint8_t> content(uint16_t entry, uint32_t block) { return owner_.read(place(entry, block), page_bytes); }
+  static uint64_t place(uint16_t entry, uint32_t block) {
+    return (entry * pages + block) * page_bytes;
+  }
+  void fill(uint16_t entry, uint32_t block, uint8_t value) {
+    owner_.fill(place(entry, block), page_bytes, value);
+  }
+  std::vector<uint8_t> content(uint16_t entry, uint32_t block) {
+    return owner_.read(place(entry, block), page_bytes);
+  }
 
   Save save_order(uint64_t transfer, uint8_t k, uint32_t block) {
-    return {transfer, 7, 0, 16, {key(k), 5}, {{0, 0, block, 1, 0, 16}, {1, 0, block, 1, 0, 16}}, owner_.record()};
+    return {
+        transfer,       7, 0, 16, {key(k), 5}, {{0, 0, block, 1, 0, 16}, {1, 0, block, 1, 0, 16}},
+        owner_.record()};
   }
   Load load_order(uint64_t transfer, uint8_t k, uint32_t block) {
-    return {transfer, 7, 0, 16, {{key(k), 5}}, {{0, 0, block, 2, 0, 16}, {1, 0, block, 2, 0, 16}}, owner_.record()};
+    return {
+        transfer,       7, 0, 16, {{key(k), 5}}, {{0, 0, block, 2, 0, 16}, {1, 0, block, 2, 0, 16}},
+        owner_.record()};
   }
   bool holds(uint8_t k) {
     Object* object = state_.store.pin({key(k), 0, unknown_token});
@@ -96,21 +104,23 @@ TEST_F(RankSessionTest, WhatWasSavedIsLoadedByteForByte) {
 
 TEST_F(RankSessionTest, AnnouncementsComeInTheDocumentedOrder) {
   ASSERT_TRUE(owner_.wait(session_->save(save_order(1, 10, 3)).event));
-  EXPECT_EQ(take_probe_log(), (std::vector<std::string>{
-                                  "entry 0 origin 1 rank 2", "entry 1 origin 1 rank 2",
-                                  "transfer 1 save rank 2 [0,16) boundary 16 next 5", "page 1 entry 0 block 3 held 0",
-                                  "page 1 entry 1 block 3 held 0", "ready 1", "done 1"}));
+  EXPECT_EQ(take_probe_log(),
+            (std::vector<std::string>{"entry 0 origin 1 rank 2", "entry 1 origin 1 rank 2",
+                                      "transfer 1 save rank 2 [0,16) boundary 16 next 5",
+                                      "page 1 entry 0 block 3 held 0",
+                                      "page 1 entry 1 block 3 held 0", "ready 1", "done 1"}));
   // Held pages are announced too, and the answer carries a completion event all the same.
   const SaveReply again = session_->save(save_order(2, 10, 4));
   EXPECT_EQ(again.held, 2u);
   EXPECT_EQ(again.copied, 0u);
   ASSERT_TRUE(owner_.wait(again.event));
-  EXPECT_EQ(take_probe_log("page"),
-            (std::vector<std::string>{"page 2 entry 0 block 4 held 1", "page 2 entry 1 block 4 held 1"}));
+  EXPECT_EQ(take_probe_log("page"), (std::vector<std::string>{"page 2 entry 0 block 4 held 1",
+                                                              "page 2 entry 1 block 4 held 1"}));
   ASSERT_TRUE(owner_.wait(session_->load(load_order(3, 10, 5)).event));
-  EXPECT_EQ(take_probe_log(), (std::vector<std::string>{
-                                  "transfer 3 load rank 2 [0,16) boundary 16 next 5", "page 3 entry 0 block 5 held 0",
-                                  "page 3 entry 1 block 5 held 0", "ready 3", "done 3"}));
+  EXPECT_EQ(take_probe_log(),
+            (std::vector<std::string>{"transfer 3 load rank 2 [0,16) boundary 16 next 5",
+                                      "page 3 entry 0 block 5 held 0",
+                                      "page 3 entry 1 block 5 held 0", "ready 3", "done 3"}));
 }
 
 TEST_F(RankSessionTest, ASaveWaitsForItsProducerAndIsInvisibleUntilDone) {
@@ -148,7 +158,8 @@ TEST_F(RankSessionTest, BadPagesAreRefused) {
   unknown.pages[0].entry = 2;
   EXPECT_THROW((void)session_->save(unknown), ProtocolError);
   (void)session_->save(save_order(1, 10, 3));
-  EXPECT_THROW((void)session_->save(save_order(1, 10, 3)), ProtocolError) << "the same transfer twice";
+  EXPECT_THROW((void)session_->save(save_order(1, 10, 3)), ProtocolError)
+      << "the same transfer twice";
 }
 
 TEST_F(RankSessionTest, AKilledRankDoesNotHoldTheServer) {
@@ -163,12 +174,13 @@ TEST_F(RankSessionTest, AKilledRankDoesNotHoldTheServer) {
 }
 
 class SmallServer : public RankSessionTest {
-protected:
+ protected:
   SmallServer() : RankSessionTest(4 * page_bytes) {}
 };
 
 TEST_F(SmallServer, TheOldestCheckpointMakesRoom) {
-  for (uint8_t k = 1; k <= 3; ++k) ASSERT_TRUE(owner_.wait(session_->save(save_order(k, k, k)).event));
+  for (uint8_t k = 1; k <= 3; ++k)
+    ASSERT_TRUE(owner_.wait(session_->save(save_order(k, k, k)).event));
   EXPECT_FALSE(holds(1));
   EXPECT_TRUE(holds(2));
   EXPECT_TRUE(holds(3));
@@ -177,19 +189,21 @@ TEST_F(SmallServer, TheOldestCheckpointMakesRoom) {
 TEST_F(SmallServer, ASaveWithoutRoomIsRefusedAndStillCompletes) {
   for (uint8_t k = 1; k <= 2; ++k) {
     ASSERT_TRUE(owner_.wait(session_->save(save_order(k, k, k)).event));
-    for (const uint16_t e : {0, 1}) ASSERT_NE(state_.store.pin({key(k), e, unknown_token}), nullptr);
+    for (const uint16_t e : {0, 1})
+      ASSERT_NE(state_.store.pin({key(k), e, unknown_token}), nullptr);
   }
   take_probe_log();
   const SaveReply refused = session_->save(save_order(9, 9, 9));
   EXPECT_TRUE(refused.refused);
   EXPECT_EQ(refused.copied + refused.held, 0u);
   EXPECT_TRUE(owner_.wait(refused.event));
-  EXPECT_EQ(take_probe_log(), (std::vector<std::string>{"transfer 9 save rank 2 [0,16) boundary 16 next 5", "ready 9",
-                                                        "done 9"}));
+  EXPECT_EQ(take_probe_log(),
+            (std::vector<std::string>{"transfer 9 save rank 2 [0,16) boundary 16 next 5", "ready 9",
+                                      "done 9"}));
 }
 
 template <Break B> class Broken : public RankSessionTest {
-protected:
+ protected:
   Broken() : RankSessionTest(64 * page_bytes, B) {
     fill(0, 3, 0xe1);
     fill(1, 3, 0xe2);
@@ -233,8 +247,8 @@ TEST_F(NoProducerWait, TheCopyRunsAheadOfItsProducer) {
   owner_.release();
 }
 
-}  // namespace
-}  // namespace hitproof::engine
+} // namespace
+} // namespace hitproof::engine
 
 int main(int argc, char** argv) {
   using namespace hitproof::engine;

@@ -1,12 +1,11 @@
 // Four rank processes and a cache server process on preset micro, driven without the front.
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <unistd.h>
-
-#include <random>
-
 #include "tests/runtime/mini_front.h"
 #include "tests/runtime/sim_main.h"
+
+#include <gtest/gtest.h>
+#include <random>
+#include <signal.h>
+#include <unistd.h>
 
 namespace hitproof::engine {
 namespace {
@@ -14,11 +13,14 @@ namespace {
 std::vector<int32_t> prompt_of(size_t tokens, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<int32_t> prompt(tokens);
-  for (int32_t& t : prompt) t = static_cast<int32_t>(random() % 500);
+  for (int32_t& t : prompt)
+    t = static_cast<int32_t>(random() % 500);
   return prompt;
 }
 
-uint32_t strict(size_t tokens, uint32_t chunk) { return static_cast<uint32_t>((tokens - 1) / chunk) * chunk; }
+uint32_t strict(size_t tokens, uint32_t chunk) {
+  return static_cast<uint32_t>((tokens - 1) / chunk) * chunk;
+}
 
 TEST(Ranks, AReloadFromTheCacheServerGivesTheSameTokensAndLogits) {
   ServerProcess server(uint64_t{64} << 20);
@@ -29,14 +31,16 @@ TEST(Ranks, AReloadFromTheCacheServerGivesTheSameTokensAndLogits) {
     const auto prompt = prompt_of(n, ++seed);
     const Generated cold = front.generate(prompt, 24);
     EXPECT_EQ(cold.saves.size(), (n + 23) / c) << n;
-    for (const TransferResult& save : cold.saves) EXPECT_EQ(save.copied, 70u);
+    for (const TransferResult& save : cold.saves)
+      EXPECT_EQ(save.copied, 70u);
     const uint32_t found = front.lookup(prompt, false);
     ASSERT_EQ(found, strict(n, c)) << n;
     const Generated reload = front.generate(prompt, 24, found);
     EXPECT_EQ(reload, cold) << n;
     ASSERT_EQ(reload.loads.size(), 1u);
     EXPECT_EQ(reload.loads[0].copied, 24 * found / c + 46);
-    for (const TransferResult& save : reload.saves) EXPECT_EQ(save.held, 70u);
+    for (const TransferResult& save : reload.saves)
+      EXPECT_EQ(save.held, 70u);
   }
   EXPECT_EQ(front.shut_down(), std::vector<int>(MiniFront::ranks, 0));
 }
@@ -103,7 +107,8 @@ TEST(Ranks, AKilledRankEndsTheOthers) {
   MiniFront front({}, nullptr);
   front.kill_rank(2);
   EXPECT_THROW((void)front.generate(prompt_of(100, 1), 4), std::runtime_error);
-  for (const int status : front.shut_down()) EXPECT_NE(status, 0);
+  for (const int status : front.shut_down())
+    EXPECT_NE(status, 0);
 }
 
 TEST(Ranks, AKilledCacheServerIsReportedByItsRanks) {
@@ -116,12 +121,13 @@ TEST(Ranks, AKilledCacheServerIsReportedByItsRanks) {
   const auto* failure = std::get_if<Failure>(&*told);
   ASSERT_NE(failure, nullptr);
   EXPECT_NE(failure->message.find("cache server has gone"), std::string::npos) << failure->message;
-  for (const int status : front.shut_down()) EXPECT_EQ(status, 1);
+  for (const int status : front.shut_down())
+    EXPECT_EQ(status, 1);
 }
 
 TEST(Ranks, BrokenConnectorsStillRun) {
-  for (const char* name : {"save-no-wait", "load-read-early", "state-wrong-boundary", "tail-contiguous-write",
-                           "tail-wrong-announce", "key-omits-weights"}) {
+  for (const char* name : {"save-no-wait", "load-read-early", "state-wrong-boundary",
+                           "tail-contiguous-write", "tail-wrong-announce", "key-omits-weights"}) {
     ServerProcess server(uint64_t{64} << 20);
     MiniFront front({.break_name = name}, &server);
     const auto prompt = prompt_of(2 * front.chunk() + 1, 8);
@@ -133,8 +139,8 @@ TEST(Ranks, BrokenConnectorsStillRun) {
   }
 }
 
-}  // namespace
-}  // namespace hitproof::engine
+} // namespace
+} // namespace hitproof::engine
 
 int main(int argc, char** argv) {
   using namespace hitproof::engine;

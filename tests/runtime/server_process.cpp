@@ -1,18 +1,18 @@
 #include "tests/runtime/server_process.h"
 
+#include "engine/runtime/cache_server.h"
+
+#include <cstdlib>
+#include <cstring>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <cstring>
-
-#include "engine/runtime/cache_server.h"
-
 namespace hitproof::engine {
 
-ServerProcess::ServerProcess(uint64_t limit_bytes, const std::string& break_name, bool exit_with_front) {
+ServerProcess::ServerProcess(uint64_t limit_bytes, const std::string& break_name,
+                             bool exit_with_front) {
   Listener listener = listen_at("");
   address_ = listener.address;
   pid_ = ::fork();
@@ -20,7 +20,8 @@ ServerProcess::ServerProcess(uint64_t limit_bytes, const std::string& break_name
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     inherit(listener.fd.get());
     ::execl("/proc/self/exe", "server", "--server", std::to_string(listener.fd.get()).c_str(),
-            std::to_string(limit_bytes).c_str(), break_name.c_str(), exit_with_front ? "1" : "0", nullptr);
+            std::to_string(limit_bytes).c_str(), break_name.c_str(), exit_with_front ? "1" : "0",
+            nullptr);
     ::_exit(127);
   }
 }
@@ -50,4 +51,4 @@ int serve_as_cache_server(int argc, char** argv) {
   return run_cache_server(options);
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

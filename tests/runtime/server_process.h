@@ -1,18 +1,18 @@
 // A cache server in a process of its own: the test program, started once more.
 #pragma once
 
-#include <sys/types.h>
+#include "engine/runtime/channel.h"
 
 #include <cstdint>
 #include <string>
-
-#include "engine/runtime/channel.h"
+#include <sys/types.h>
 
 namespace hitproof::engine {
 
 class ServerProcess {
-public:
-  explicit ServerProcess(uint64_t limit_bytes, const std::string& break_name = "", bool exit_with_front = false);
+ public:
+  explicit ServerProcess(uint64_t limit_bytes, const std::string& break_name = "",
+                         bool exit_with_front = false);
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
@@ -20,9 +20,9 @@ public:
   const std::string& address() const { return address_; }
   Channel connect() const { return Channel(connect_to(address_), "cache server"); }
   void kill(int signal);
-  int exit_status();  // waits for the end
+  int exit_status(); // waits for the end
 
-private:
+ private:
   std::string address_;
   pid_t pid_ = 0;
   bool ended_ = false;
@@ -31,4 +31,4 @@ private:
 // For main: runs the server where the arguments say so; -1 where they do not, else the exit status.
 int serve_as_cache_server(int argc, char** argv);
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

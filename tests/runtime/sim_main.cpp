@@ -1,10 +1,9 @@
 #include "tests/runtime/sim_main.h"
 
-#include <gtest/gtest.h>
+#include "engine/sim/reexec.h"
 
 #include <cstdio>
-
-#include "engine/sim/reexec.h"
+#include <gtest/gtest.h>
 
 namespace hitproof::engine {
 
@@ -19,4 +18,4 @@ int run_tests_on_sim(int argc, char** argv, std::initializer_list<Role> roles) {
   return RUN_ALL_TESTS();
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine
