@@ -81,6 +81,21 @@ class HttpServer::Impl {
     get("/v1/models", [this, max_positions](const auto&, auto& response) {
       response.set_content(models_body(limits_, started_, max_positions), "application/json");
     });
+    // A POST without a length has no body (RFC 9112, 6.3), which is how curl resets the cache; the
+    // library would wait for one until its time is up.
+    server_.set_pre_routing_handler(
+        [this](const httplib::Request& request, httplib::Response& response) {
+          using Answer = httplib::Server::HandlerResponse;
+          if (request.method != "POST" || request.has_header("Content-Length") ||
+              request.has_header("Transfer-Encoding"))
+            return Answer::Unhandled;
+          guarded([this](const httplib::Request& r, httplib::Response& out) {
+            if (r.path == "/reset_prefix_cache") return reset(out);
+            throw ApiError(411, "invalid_request_error",
+                           "POST " + r.path + " needs a body and its Content-Length");
+          })(request, response);
+          return Answer::Handled;
+        });
     server_.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
       if (!response.body.empty()) return;
       const int status = response.status;

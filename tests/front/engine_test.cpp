@@ -7,7 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <netinet/in.h>
 #include <nlohmann/json.hpp>
+#include <sys/socket.h>
 
 namespace hitproof::engine::test {
 namespace {
@@ -174,6 +176,31 @@ TEST_F(EngineTest, BadRequestsAreRefusedInOpenAiShape) {
   EXPECT_EQ(client_->Get("/health")->status, 200);
   EXPECT_EQ(json::parse(client_->Get("/version")->body)["version"], "0.1.0");
   EXPECT_EQ(json::parse(client_->Get("/v1/models")->body)["data"][0]["max_model_len"], 400);
+}
+
+// The status line of an answer to bytes sent as they are.
+std::string raw_exchange(int port, const std::string& request) {
+  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return "no connection";
+  if (send(socket.get(), request.data(), request.size(), 0) != static_cast<ssize_t>(request.size()))
+    return "not sent";
+  std::string answer(64, '\0');
+  const ssize_t got = recv(socket.get(), answer.data(), answer.size(), 0);
+  answer.resize(got < 0 ? 0 : static_cast<size_t>(got));
+  return answer.substr(0, answer.find("\r\n"));
+}
+
+TEST_F(EngineTest, APostWithoutLengthHasNoBody) {
+  start({}, false);
+  EXPECT_THAT(raw_exchange(port_, "POST /reset_prefix_cache HTTP/1.1\r\nHost: x\r\n\r\n"),
+              HasSubstr("200"));
+  EXPECT_THAT(raw_exchange(port_, "POST /v1/completions HTTP/1.1\r\nHost: x\r\n\r\n"),
+              HasSubstr("411"));
 }
 
 TEST_F(EngineTest, ResetIsRefusedWhileARequestRunsAndAClientThatGoesEndsItsRequest) {
