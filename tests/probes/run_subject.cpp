@@ -121,7 +121,7 @@ std::uint64_t Recorded::fact(const std::string& name) const {
 
 schema::rec::coverage Recorded::coverage(const std::string& name) const {
   schema::rec::coverage last;
-  for (const auto& c : all<schema::rec::coverage>()) {
+  for (const auto& c : all<schema::rec::coverage>(pid)) {
     if (schema::get_text(c.name) == name) last = c;
   }
   return last;

@@ -49,7 +49,7 @@ struct Recorded {
   // Lines of the subject's output that begin with this word.
   std::vector<std::string> lines(const std::string& word) const;
   std::uint64_t fact(const std::string& name) const;
-  // The last coverage record of this name; calls 0 and installed 0 where there is none.
+  // The main process's last coverage record of this name; calls 0 and installed 0 where there is none.
   schema::rec::coverage coverage(const std::string& name) const;
 };
 

@@ -234,6 +234,7 @@ int announcements(int, char**) {
   HITPROOF_CALL(transfer_ready, (999));
   HITPROOF_CALL(transfer_done, (999, nullptr));
   HITPROOF_CALL(flush, ());
+  std::fflush(stdout);
   _exit(0);
 }
 
