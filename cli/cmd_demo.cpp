@@ -1,6 +1,9 @@
 // `hitproof demo`: the whole claim of the project in one run.
 #include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
 
+#include "audit/json.h"
 #include "audit/tables.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -36,8 +39,35 @@ struct DemoCommand : Command {
       return made.status().code() == schema::Code::invalid_argument ? exit_usage : exit_inconclusive;
     }
     const DemoResult& result = *made;
-    show(result);
+    if (common.json) print_json(result);
+    else print_text(result);
     return result.wrong.empty() ? exit_pass : exit_finding;
+  }
+
+  void print_text(const DemoResult& result) const {
+    auto out = make_output(Format::text, std::cout, common.color);
+    out->table(boundary_matrix(result));
+    out->table(audit::regression_table(result.candidate));
+    out->table(caught_table(result));
+    for (const auto& wrong : result.wrong) out->line("not as it must be: " + wrong);
+    out->verdict(result.wrong.empty()
+                     ? "PASS: the strict candidate resumed every hit from the right state, full lookup was refuted at the exact "
+                       "boundaries and nowhere else, and each broken engine was caught by its own check."
+                     : "FAIL: " + std::to_string(result.wrong.size()) + " of the demo's expectations did not hold.",
+                 "hitproof audit " + options.out + "/candidate   (also " + options.out + "/full, " + options.out +
+                     "/broken/save-no-wait; then hitproof verify " + options.out + "/candidate)");
+  }
+
+  void print_json(const DemoResult& result) const {
+    nlohmann::ordered_json broken = nlohmann::ordered_json::array();
+    for (const auto& row : result.broken)
+      broken.push_back({{"name", row.name}, {"failed", row.failed}, {"inconclusive", row.inconclusive}, {"as_expected", row.wrong.empty()}});
+    nlohmann::ordered_json document = {{"verdict", result.wrong.empty() ? "pass" : "fail"},
+                                       {"candidate", nlohmann::ordered_json::parse(audit::to_json(result.candidate))},
+                                       {"full", nlohmann::ordered_json::parse(audit::to_json(result.full))},
+                                       {"broken", broken},
+                                       {"wrong", result.wrong}};
+    std::cout << document.dump(2) << "\n";
   }
 };
 

@@ -1,7 +1,9 @@
 // `hitproof study boundary`: both arms of the boundary study, then the audit of the candidate.
 #include <CLI/CLI.hpp>
+#include <iostream>
 
 #include "audit/audit.h"
+#include "audit/json.h"
 #include "cli/command.h"
 #include "cli/report_output.h"
 #include "cli/study/boundary.h"
@@ -79,7 +81,12 @@ struct StudyCommand : Command {
       complain(s.message(), "hitproof inspect " + out + "/" + options.arms.back() + " shows what was recorded, if it began");
       return code_of(s);
     }
-    return show_audit(out + "/" + (options.arms.back() == "control" ? "control" : options.candidate_dir), common);
+    const std::string dir = out + "/" + (options.arms.back() == "control" ? "control" : options.candidate_dir);
+    const auto report = audit::audit_archive(dir);
+    if (!report.ok()) return complain_about_archive(report.status(), dir);
+    if (common.json) std::cout << audit::to_json(*report);
+    else print_report(*make_output(Format::text, std::cout, common.color), *report);
+    return exit_code_of(report->verdict);
   }
 };
 

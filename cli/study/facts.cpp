@@ -25,8 +25,8 @@ schema::Result<PresetFacts> preset_facts(const std::string& preset) {
   result.checkpoint = facts.value("checkpoint", 0U);
   result.vocabulary = facts.value("vocabulary", 0U);
   result.max_tokens = facts.value("max_tokens", 0U);
-  for (const auto& [name, value] : facts.value("profile", json::object()).items())
-    result.profile.emplace_back(name, value.get<std::string>());
+  const json profile = facts.contains("profile") ? facts["profile"] : json::object();
+  for (const auto& [name, value] : profile.items()) result.profile.emplace_back(name, value.get<std::string>());
   if (result.checkpoint == 0 || result.vocabulary == 0)
     return Status(Code::io_error, "hitproof-engine describe left out the checkpoint interval or the vocabulary");
   return result;
