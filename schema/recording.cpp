@@ -115,6 +115,7 @@ Result<Recording> Recording::open_file(const std::string& path, Access access) {
   if (status.ok()) status = impl->check_version();
   if (status.ok() && access == Access::read_write)
     status = impl->exec("PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;");
+  if (status.ok() && access == Access::read_write) status = impl->complete_tables();
   if (!status.ok()) return status;
   return Recording(std::move(impl));
 }

@@ -5,6 +5,7 @@
 #include "schema/recording.h"
 
 #include <array>
+#include <set>
 #include <sqlite3.h>
 #include <string>
 
@@ -36,6 +37,10 @@ struct Recording::Impl {
   // Runs a bound statement that returns no rows, and makes it ready for the next use.
   Status run(sqlite3_stmt* statement);
   Status prepare_insert(const RecordInfo& record);
+  // Empty where there is no such table.
+  Status columns_of(const char* table, std::set<std::string>* columns);
+  // Adds the tables and columns that a recording of an earlier program lacks.
+  Status complete_tables();
 
   sqlite3* db = nullptr;
   std::string path;

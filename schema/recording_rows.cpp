@@ -3,7 +3,9 @@
 #include "schema/recording_impl.h"
 #include "schema/sqlite_status.h"
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 namespace hitproof::schema {
 namespace {
@@ -62,14 +64,42 @@ void read_field(sqlite3_stmt* statement, int column, const FieldInfo& field,
   std::memcpy(at, &value, field.bytes); // little-endian: the low bytes come first
 }
 
-std::string column_list(const RecordInfo& record) {
+// The record's columns; with `there`, NULL in the place of those that are not.
+std::string column_list(const RecordInfo& record, const std::set<std::string>* there = nullptr) {
   std::string text = "process, thread, seq, t_ns";
-  for (const FieldInfo& field : record.fields)
-    text += ", \"" + std::string(field.name) + "\"";
+  for (const FieldInfo& field : record.fields) {
+    const bool absent = there != nullptr && !there->contains(field.name);
+    text += absent ? ", NULL" : ", \"" + std::string(field.name) + "\"";
+  }
   return text;
 }
 
 } // namespace
+
+Status Recording::Impl::columns_of(const char* table, std::set<std::string>* columns) {
+  Prepared query;
+  Status status = query.prepare(db, "PRAGMA table_info(\"" + std::string(table) + "\")");
+  if (!status.ok()) return status;
+  for (;;) {
+    const int code = sqlite3_step(query.get());
+    if (code == SQLITE_DONE) return {};
+    if (code != SQLITE_ROW) return sqlite_status(db, code, "read the tables of " + path);
+    columns->insert(reinterpret_cast<const char*>(sqlite3_column_text(query.get(), 1)));
+  }
+}
+
+Status Recording::Impl::complete_tables() {
+  Status status = exec(records_sql());
+  for (const RecordInfo& record : all_records()) {
+    std::set<std::string> columns;
+    if (status.ok()) status = columns_of(record.name, &columns);
+    for (const FieldInfo& field : record.fields)
+      if (status.ok() && !columns.contains(field.name))
+        status = exec("ALTER TABLE \"" + std::string(record.name) + "\" ADD COLUMN \"" +
+                      field.name + "\"");
+  }
+  return status;
+}
 
 Status Recording::Impl::prepare_insert(const RecordInfo& record) {
   std::string sql = "INSERT INTO \"" + std::string(record.name) + "\" (" + column_list(record) +
@@ -106,9 +136,13 @@ Status Recording::each_payload(std::uint16_t type, std::string_view tail,
   if (record == nullptr)
     return Status(Code::invalid_argument, "no record has type number " + std::to_string(type));
   if (tail.empty()) tail = "ORDER BY process, thread, seq";
+  // A recording made before a table or column was added to the list says nothing there.
+  std::set<std::string> there;
+  Status status = impl_->columns_of(record->name, &there);
+  if (!status.ok() || there.empty()) return status;
   Prepared query;
-  Status status = query.prepare(impl_->db, "SELECT " + column_list(*record) + " FROM \"" +
-                                               record->name + "\" " + std::string(tail));
+  status = query.prepare(impl_->db, "SELECT " + column_list(*record, &there) + " FROM \"" +
+                                        record->name + "\" " + std::string(tail));
   if (!status.ok()) return status;
   sqlite3_stmt* statement = query.get();
   for (;;) {

@@ -215,6 +215,32 @@ TEST(Recording, ForeignDamagedAndNewerFilesAreToldApart) {
   EXPECT_EQ(Recording::open_existing(third.path()).code(), Code::corruption);
 }
 
+TEST(Recording, OlderOnesWithFewerTablesAndColumnsAreRead) {
+  const TempDir dir;
+  {
+    Recording recording = make(dir.path());
+    ASSERT_TRUE(recording.insert(rec::wait{.transfer = 5, .kind = 1}, {1, 1, 1, 1}).ok());
+    ASSERT_TRUE(recording.execute("ALTER TABLE wait DROP COLUMN kind; DROP TABLE reuse").ok());
+    ASSERT_TRUE(recording.close("completed").ok());
+  }
+  {
+    Result<Recording> old = Recording::open_existing(dir.path());
+    ASSERT_TRUE(old.ok());
+    const auto waits = old->read<rec::wait>();
+    ASSERT_TRUE(waits.ok()) << waits.status().to_string();
+    ASSERT_EQ(waits->size(), 1u);
+    EXPECT_EQ(waits->front().transfer, 5u);
+    EXPECT_EQ(waits->front().kind, 0u);
+    const auto reuses = old->read<rec::reuse>();
+    ASSERT_TRUE(reuses.ok());
+    EXPECT_TRUE(reuses->empty());
+  }
+  Result<Recording> writable = Recording::open_existing(dir.path(), Access::read_write);
+  ASSERT_TRUE(writable.ok()) << writable.status().to_string();
+  EXPECT_TRUE(writable->insert(rec::wait{.kind = 1}, {1, 1, 2, 2}).ok());
+  EXPECT_TRUE(writable->insert(rec::reuse{}, {1, 1, 3, 3}).ok());
+}
+
 TEST(Recording, AFullDiskIsAClearStatus) {
   const TempDir dir;
   const pid_t child = start_child([&]() -> int {
