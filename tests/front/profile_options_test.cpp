@@ -18,8 +18,8 @@ TEST(ProfileOptions, RecordedIsTheDefaultForEveryRank) {
     for (size_t i = 0; i < rank.size(); ++i)
       EXPECT_EQ(rank[i].second, KernelProfile::recorded().choices[i].value);
   }
-  for (const auto& [name, value] : profile_of_ranks("free", {}, 1)[0])
-    EXPECT_EQ(value, "") << name;
+  const auto unpinned = profile_of_ranks("free", {}, 1);
+  for (const auto& [name, value] : unpinned.at(0)) EXPECT_EQ(value, "") << name;
 }
 
 TEST(ProfileOptions, ChoicesMayNameARank) {
