@@ -18,6 +18,10 @@ bool is_damage(const schema::ArchiveProblem& problem) {
 schema::Status refuse_damage(const std::string& dir) {
   const auto problems = schema::verify_archive(dir);
   if (!problems.ok()) return problems.status();
+  for (const schema::ArchiveProblem& p : *problems) {
+    if (p.kind != schema::ArchiveProblemKind::newer_format) continue;
+    return schema::Status(schema::Code::newer_format, dir + "/" + p.file + ": " + p.message);
+  }
   std::string words;
   int shown = 0;
   for (const schema::ArchiveProblem& p : *problems) {
@@ -62,6 +66,9 @@ schema::Result<Report> audit_archive(const std::string& dir, const Options& opti
   std::error_code error;
   if (!std::filesystem::is_directory(dir, error)) {
     return schema::Status(schema::Code::not_found, dir + ": no such folder");
+  }
+  if (!schema::is_archive(dir) && !std::filesystem::exists(dir + "/data/recording.sqlite", error)) {
+    return schema::Status(schema::Code::not_found, dir + ": neither an archive nor a recording is there");
   }
   if (options.refuse_damaged) {
     if (auto status = refuse_damage(dir); !status.ok()) return status;

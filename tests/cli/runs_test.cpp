@@ -1,0 +1,98 @@
+// Runs the program as runs.txt says and compares exit code and output.
+#include "tests/audit/fixture.h"
+#include "tests/cli/archives.h"
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <sys/wait.h>
+#include <vector>
+
+namespace hitproof::cli::testing {
+namespace {
+
+struct Run {
+  std::string name, command;
+  int exit = -1;
+  std::vector<std::string> expect, error, reject;
+};
+
+std::vector<Run> read_runs() {
+  std::vector<Run> runs;
+  std::ifstream in(HITPROOF_RUNS);
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t space = line.find(' ');
+    const std::string word = line.substr(0, space), rest = space == std::string::npos ? "" : line.substr(space + 1);
+    if (word == "NAME") {
+      runs.emplace_back();
+      runs.back().name = rest;
+      continue;
+    }
+    if (runs.empty()) throw std::runtime_error("runs.txt: a run begins with NAME");
+    Run& run = runs.back();
+    if (word == "RUN") run.command = rest;
+    else if (word == "EXIT") run.exit = std::stoi(rest);
+    else if (word == "EXPECT") run.expect.push_back(rest);
+    else if (word == "ERROR") run.error.push_back(rest);
+    else if (word == "REJECT") run.reject.push_back(rest);
+    else throw std::runtime_error("runs.txt: unknown word " + word);
+  }
+  return runs;
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+const std::map<std::string, std::string>& archives() {
+  static const audit::testing::ScratchDir root;
+  static const std::map<std::string, std::string> made = make_archives(root.path());
+  return made;
+}
+
+class RunsTest : public ::testing::TestWithParam<Run> {};
+
+TEST_P(RunsTest, BehavesAsDeclared) {
+  const Run& run = GetParam();
+  audit::testing::ScratchDir scratch, streams;
+  std::string command = run.command;
+  const auto fill = [&](const std::string& name, const std::string& path) {
+    const std::string what = "{" + name + "}";
+    for (std::size_t at = command.find(what); at != std::string::npos; at = command.find(what)) {
+      command.replace(at, what.size(), path);
+    }
+  };
+  for (const auto& [name, path] : archives()) fill(name, path);
+  fill("scratch", scratch.path());
+  if (command.find("sqlite3") != std::string::npos && std::system("command -v sqlite3 >/dev/null") != 0) {
+    GTEST_SKIP() << "no sqlite3 shell on this machine";
+  }
+  const std::string out = streams.path() + "/out", err = streams.path() + "/err";
+  const std::string script = streams.path() + "/run.sh";
+  std::ofstream(script) << "PATH=\"" HITPROOF_BIN_DIR ":$PATH\"\n" << command << "\n";
+  const int status = std::system(("/bin/sh " + script + " >" + out + " 2>" + err + " </dev/null").c_str());
+  const std::string printed = contents(out), said = contents(err);
+  EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, run.exit) << command << "\n" << printed << "\n" << said;
+  for (const std::string& piece : run.expect) {
+    EXPECT_NE(printed.find(piece), std::string::npos) << "stdout lacks: " << piece << "\n" << printed;
+  }
+  for (const std::string& piece : run.error) {
+    EXPECT_NE(said.find(piece), std::string::npos) << "stderr lacks: " << piece << "\n" << said;
+  }
+  for (const std::string& piece : run.reject) {
+    EXPECT_EQ(printed.find(piece), std::string::npos) << "stdout has: " << piece << "\n" << printed;
+    EXPECT_EQ(said.find(piece), std::string::npos) << "stderr has: " << piece << "\n" << said;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Declared, RunsTest, ::testing::ValuesIn(read_runs()),
+                         [](const auto& instance) { return instance.param.name; });
+
+} // namespace
+} // namespace hitproof::cli::testing
