@@ -190,6 +190,16 @@ TEST_F(GraphTest, AnExternalRecordIsANode) {
   CU_OK(cuGraphDestroy(graph));
 }
 
+TEST_F(GraphTest, ADestroyedStreamTakesItsCaptureAlong) {
+  CUstream stream = nullptr;
+  Device device(64), other(64);
+  CU_OK(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+  CU_OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  CU_OK(cuMemsetD8Async(device.at(), 1, 64, stream));
+  CU_OK(cuStreamDestroy(stream));
+  CU_OK(cuMemcpyDtoD(other.at(), device.at(), 64)); // nothing is captured any more
+}
+
 TEST_F(GraphTest, WhatACaptureDoesNotAllowEndsIt) {
   OwnStream stream(CU_STREAM_DEFAULT);
   OwnEvent event;

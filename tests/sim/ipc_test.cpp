@@ -5,6 +5,7 @@
 
 #include <climits>
 #include <csignal>
+#include <cstdlib>
 #include <string>
 
 #include "tests/sim/peer.h"
@@ -232,6 +233,16 @@ TEST_F(Ipc, WaitersOfAKilledRecorderFailInsteadOfHanging) {
   EXPECT_EQ(cuEventSynchronize(event), CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_EQ(cuStreamSynchronize(stream), CUDA_ERROR_LAUNCH_FAILED);
   CU_OK(cuEventDestroy(event));
+}
+
+TEST_F(Ipc, TheDeviceIsAsLargeAsTheEnvironmentSays) {
+  setenv("HITPROOF_SIM_MEMORY", "2M", 1);
+  Peer peer;
+  unsetenv("HITPROOF_SIM_MEMORY");
+  CU_OK(peer.result(Order::allocate, 1 << 20));
+  EXPECT_EQ(peer.result(Order::allocate, (1 << 20) + 1), CUDA_ERROR_OUT_OF_MEMORY);
+  CU_OK(peer.result(Order::allocate, 1 << 20));
+  EXPECT_EQ(peer.result(Order::allocate, 1), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 TEST_F(Ipc, AForkedChildWithoutExecIsToldSo) {

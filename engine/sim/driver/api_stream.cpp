@@ -55,7 +55,7 @@ HITPROOF_SIM_API CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned 
 
 HITPROOF_SIM_API CUresult cuStreamDestroy_v2(CUstream stream) {
   return work_call([&] {
-    // The default streams belong to nobody.
+    // The default streams belong to nobody: their handles are not in the table.
     return destroy_stream(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }

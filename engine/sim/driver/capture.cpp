@@ -1,5 +1,6 @@
 // Stream capture: calls on a capturing stream become nodes, and event edges spread the capture.
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "engine/sim/driver/graph.h"
@@ -17,10 +18,16 @@ thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 bool nothing_captured() { return active_captures.load(std::memory_order_acquire) == 0; }
 
-bool reaches(const Node* from, const Node* target) {
-  if (from == target) return true;
-  return std::any_of(from->after.begin(), from->after.end(),
-                     [&](const Node* before) { return reaches(before, target); });
+// The nodes that come before these, and these.
+std::unordered_set<const Node*> closure(const std::vector<Node*>& last) {
+  std::unordered_set<const Node*> reached;
+  std::vector<const Node*> open(last.begin(), last.end());
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    if (reached.insert(node).second) open.insert(open.end(), node->after.begin(), node->after.end());
+  }
+  return reached;
 }
 
 // Work on the legacy stream would wait for blocking streams, which a capture cannot do.
@@ -31,6 +38,16 @@ bool legacy_forbidden(const Capture& capture) {
     return false;
   return capture.mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
          capture.thread == std::this_thread::get_id();
+}
+
+// Takes every stream out of the capture.
+void leave(Capture& capture, Stream& origin) {
+  for (const auto& weak : capture.joined) {
+    auto other = weak.lock();
+    if (other && other->capturing.capture.get() == &capture) other->capturing = {};
+  }
+  origin.capturing = {};
+  active_captures.fetch_sub(1, std::memory_order_acq_rel);
 }
 
 CUresult check_legacy() {
@@ -174,24 +191,29 @@ CUresult end_capture(Stream& stream, CUgraph& graph) {
   if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
       capture->thread != std::this_thread::get_id())
     return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-  const std::vector<Node*> end = std::move(stream.capturing.frontier);
-  stream.capturing = {};
-  active_captures.fetch_sub(1, std::memory_order_acq_rel);
+  const auto reached = closure(stream.capturing.frontier);
   bool joined_back = true;
   for (const auto& weak : capture->joined) {
     auto other = weak.lock();
     if (!other || other->capturing.capture != capture) continue;
     for (const Node* node : other->capturing.frontier)
-      joined_back = joined_back && std::any_of(end.begin(), end.end(), [&](const Node* last) {
-                      return reaches(last, node);
-                    });
-    other->capturing = {};
+      joined_back = joined_back && reached.contains(node);
   }
+  leave(*capture, stream);
   if (capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (!joined_back) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   graph = capture->graph->handle();
   publish_graph(capture->graph);
   return CUDA_SUCCESS;
+}
+
+void abandon_capture(Stream& stream) {
+  if (nothing_captured()) return;
+  std::lock_guard lock(graph_mutex());
+  auto capture = stream.capturing.capture;
+  if (!capture) return;
+  capture->invalid = true;
+  if (capture->origin == &stream) leave(*capture, stream);
 }
 
 CUstreamCaptureStatus capture_status(Stream& stream, uint64_t& id, Graph*& graph) {

@@ -2,8 +2,8 @@
 
 #include <pthread.h>
 
+#include <array>
 #include <atomic>
-#include <vector>
 
 #include "engine/sim/driver/stream.h"
 
@@ -16,7 +16,12 @@ std::atomic<int> retained{0};
 std::atomic<unsigned> context_flags{0};
 char context_storage; // its address is the handle
 
-thread_local std::vector<CUcontext> context_stack;
+// Plain memory, so that a thread's last destructors may still call.
+struct ContextStack {
+  std::array<CUcontext, 32> contexts;
+  size_t depth;
+};
+thread_local ContextStack context_stack;
 
 } // namespace
 
@@ -41,24 +46,24 @@ CUresult ready_for_work() {
 
 CUcontext primary_context() { return reinterpret_cast<CUcontext>(&context_storage); }
 
-CUcontext current_context() { return context_stack.empty() ? nullptr : context_stack.back(); }
+CUcontext current_context() {
+  return context_stack.depth ? context_stack.contexts[context_stack.depth - 1] : nullptr;
+}
 
 void set_current_context(CUcontext context) {
-  if (!context_stack.empty()) context_stack.pop_back();
-  if (context) context_stack.push_back(context);
+  pop_context();
+  if (context) push_context(context);
 }
 
 bool push_context(CUcontext context) {
-  if (context != primary_context()) return false;
-  context_stack.push_back(context);
+  if (context != primary_context() || context_stack.depth == context_stack.contexts.size())
+    return false;
+  context_stack.contexts[context_stack.depth++] = context;
   return true;
 }
 
 CUcontext pop_context() {
-  if (context_stack.empty()) return nullptr;
-  CUcontext top = context_stack.back();
-  context_stack.pop_back();
-  return top;
+  return context_stack.depth ? context_stack.contexts[--context_stack.depth] : nullptr;
 }
 
 void retain_primary() { retained.fetch_add(1); }

@@ -22,7 +22,6 @@ struct HandleBody {
   uint64_t magic;
   int32_t pid;
   int32_t fd;
-  uint64_t pid_start;
   uint32_t slot;
   uint32_t unused;
   uint64_t identity;
@@ -99,7 +98,6 @@ CUresult Event::export_to(CUipcEventHandle& out) const {
   body.magic = handle_magic;
   body.pid = getpid();
   body.fd = page_fd_;
-  body.pid_start = process_start(body.pid);
   body.slot = slot_;
   body.identity = cell_->identity.load();
   body.inode = status.st_ino;

@@ -94,6 +94,8 @@ void forget_capture(Event& event);
 
 CUresult begin_capture(Stream& stream, CUstreamCaptureMode mode);
 CUresult end_capture(Stream& stream, CUgraph& graph);
+/// The stream goes away: a capture that began there ends without a graph.
+void abandon_capture(Stream& stream);
 CUstreamCaptureStatus capture_status(Stream& stream, uint64_t& id, Graph*& graph);
 CUstreamCaptureMode exchange_capture_mode(CUstreamCaptureMode mode);
 

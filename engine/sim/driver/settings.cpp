@@ -2,8 +2,8 @@
 
 #include <atomic>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 namespace hitproof::sim {
@@ -48,7 +48,9 @@ Settings& settings() {
       uint64_t value = 0;
       if (parse_number(text, value)) made->seed = value;
     }
-    if (const char* text = std::getenv("HITPROOF_SIM_BREAK")) apply_break(*made, text);
+    if (const char* text = std::getenv("HITPROOF_SIM_BREAK"); text && !apply_break(*made, text))
+      std::fprintf(stderr, "hitproof sim: HITPROOF_SIM_BREAK=%s is no known break; none is made\n",
+                   text);
     return made;
   }();
   return instance;

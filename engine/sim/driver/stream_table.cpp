@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/sim/driver/device.h"
+#include "engine/sim/driver/graph.h"
 #include "engine/sim/driver/handle_table.h"
 #include "engine/sim/driver/stream.h"
 
@@ -76,6 +77,7 @@ bool destroy_stream(CUstream handle) {
   // Listed there before it is gone here: a device synchronisation in between must still see it.
   if (!stream->idle()) unlisted().add(stream);
   if (!live_streams().take(handle)) return false;
+  abandon_capture(*stream);
   stream->close();
   return true;
 }
