@@ -45,6 +45,7 @@ struct StudyCommand : Command {
   void add(CLI::App& app) override {
     auto* study = app.add_subcommand("boundary", "Lengths around multiples of the checkpoint interval: cold, two interposers, reset, reload");
     app.require_subcommand(1);
+    study->fallthrough();  // --json and --quiet are the study command's
     std::string breaks = "Break the candidate on purpose: ";
     for (const auto& spec : break_specs()) breaks += (&spec == &break_specs().front() ? "" : ", ") + spec.name;
     study->add_option("--preset", options.preset, "Dimensions of the model: micro or tiny")->capture_default_str();

@@ -80,6 +80,19 @@ std::string write_plan(const Plan& plan) {
 
 Digest plan_sha256(const Plan& plan) { return sha256(write_plan(plan)); }
 
+Digest plan_controls_sha256(const Plan& plan) {
+  Plan controls;
+  controls.study = plan.study;
+  controls.preset = plan.preset;
+  controls.device = plan.device;
+  controls.tokens = plan.tokens;
+  controls.tp = plan.tp;
+  controls.weight_seed = plan.weight_seed;
+  controls.prompt_seed = plan.prompt_seed;
+  controls.profile = plan.profile;
+  return sha256(write_plan(controls));
+}
+
 Result<Digest> store_plan(const std::string& dir, const Plan& plan) {
   Status status = validate_plan(plan);
   if (!status.ok()) return status;

@@ -2,6 +2,7 @@
 #include "audit/rule.h"
 
 #include "schema/archive.h"
+#include "schema/plan.h"
 #include "schema/sha256.h"
 
 #include <filesystem>
@@ -30,7 +31,7 @@ const Sentence sentences[] = {
     {"plan_changed", "The plan in the archive has SHA-256 {actual}, the recording was begun under {expected}."},
     {"plan_missing", "The recording names a plan ({expected}) that is not in the archive."},
     {"plan_not_registered", "No plan was hashed into the recording before the first operation."},
-    {"control_under_another_plan", "The control arm was recorded under plan {actual}, this arm under {expected}."},
+    {"control_under_another_plan", "The control arm was planned with other controls (their SHA-256 is {actual}) than this arm ({expected}): preset, device, tokens, ranks, seeds or kernel profile differ."},
     {"archive_problem", "{expected}: {actual}."},
 };
 
@@ -63,14 +64,29 @@ void check_plan(Context& context, const Rule& rule, RuleReport& report) {
   } else if (schema::to_hex(*digest) != registered) {
     add(context, rule, report, "plan_changed", Verdict::fail, registered, schema::to_hex(*digest));
   }
-  if (context.has_reference()) {
-    auto q = context.query("SELECT value FROM reference.recording WHERE key = 'plan_sha256'");
-    const std::string control = q.next() ? q.text(0) : "";
-    if (control != registered) {
-      add(context, rule, report, "control_under_another_plan", Verdict::fail, registered,
-          control.empty() ? "none" : control);
-    }
+}
+
+// The control arm may have been run for another study (other lengths, the sound engine); what makes the
+// arms comparable must be the same.
+void check_control_plan(Context& context, const Rule& rule, RuleReport& report) {
+  if (!context.has_reference() || context.fact("plan_sha256").empty()) return;
+  const std::string path = context.dir() + "/data/reference/plan.toml";
+  const auto own = schema::read_plan(context.dir() + "/data/plan.toml");
+  const auto control = schema::read_plan(path);
+  if (!own.ok()) return; // reported by check_plan
+  if (!control.ok()) {
+    report.missing.push_back("the control arm's plan cannot be read: " + control.status().message());
+    return;
   }
+  auto q = context.query("SELECT value FROM reference.recording WHERE key = 'plan_sha256'");
+  const std::string registered = q.next() ? q.text(0) : "";
+  const auto digest = schema::sha256_file(path);
+  if (!digest.ok() || schema::to_hex(*digest) != registered) {
+    add(context, rule, report, "plan_changed", Verdict::fail, registered, digest.ok() ? schema::to_hex(*digest) : "none");
+  }
+  const std::string expected = schema::to_hex(schema::plan_controls_sha256(*own));
+  const std::string actual = schema::to_hex(schema::plan_controls_sha256(*control));
+  if (expected != actual) add(context, rule, report, "control_under_another_plan", Verdict::fail, expected, actual);
 }
 
 void check_control_recording(Context& context, RuleReport& report) {
@@ -82,6 +98,7 @@ void check_control_recording(Context& context, RuleReport& report) {
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   collect(context, rule, "evidence", report);
   check_plan(context, rule, report);
+  check_control_plan(context, rule, report);
   check_control_recording(context, report);
   std::int64_t problems = 0;
   const auto archive = schema::verify_archive(context.dir());

@@ -144,8 +144,8 @@ Status copy_reference(const ArmOptions& o, const std::string& dir) {
   if (o.reference.empty()) return Status();
   std::error_code error;
   fs::create_directories(fs::path(dir) / "data" / "reference", error);
-  fs::copy_file(fs::path(o.reference) / "data" / "recording.sqlite",
-                fs::path(dir) / "data" / "reference" / "recording.sqlite", error);
+  for (const char* file : {"recording.sqlite", "plan.toml"})
+    if (!error) fs::copy_file(fs::path(o.reference) / "data" / file, fs::path(dir) / "data" / "reference" / file, error);
   if (error) return Status::from_errno(error.value(), "copy the control arm's recording from " + o.reference);
   return Status();
 }

@@ -23,11 +23,14 @@ Status SharedServer::start(const ArmOptions& options, const EngineOptions& engin
   if (!engine.break_name.empty()) server.command.insert(server.command.end(), {"--break", engine.break_name});
   server.set_env = environment;
   server.log_path = logs + "cache-server.log";
-  server.capture_stdout = true;
+  server.log_stdout = true;
   if (Status s = server_.start(server); !s.ok()) return s;
-  std::string line;
-  if (!server_.read_line(&line, 30000))
-    return Status(Code::io_error, "the shared cache server did not start; its log ends:" + tail_of_file(server.log_path, 6));
+  // The server says when it listens; a front that came earlier would be refused.
+  for (int i = 0; tail_of_file(server.log_path, 100).find("listening") == std::string::npos; ++i) {
+    if (!server_.running() || i == 3000)
+      return Status(Code::io_error, "the shared cache server did not start; its log ends:" + tail_of_file(server.log_path, 6));
+    usleep(10000);
+  }
 
   EngineOptions other = engine;
   other.weight_seed = engine.weight_seed + 1;

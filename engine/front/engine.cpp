@@ -29,8 +29,9 @@ Engine::Engine(const EngineConfig& config, std::vector<Channel> ranks, Channel s
                      metrics_.add_prompt_tokens(static_cast<uint64_t>(a.known_tokens));
                  }),
       orders_({static_cast<int>(ranks_.size()), config.scheduler.block_tokens, config.connector,
-               config.broken},
-              pool_) {}
+               config.broken, config.first_id},
+              pool_),
+      requests_(config.first_id) {}
 
 Engine::~Engine() {
   request_stop();

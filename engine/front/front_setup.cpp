@@ -45,6 +45,8 @@ FrontSetup make_setup(const FrontOptions& o) {
   e.connector = o.connector;
   e.shut_server_down = o.cache_server.empty();
   e.instance = o.instance != 0 ? o.instance : random_number();
+  // A numbered engine shares its server, and a recording, with others: its ids must not be theirs.
+  e.first_id = (o.instance & 0x7f) << 40;
   // The clean twin of the key break: the same two engines at one server, nothing broken.
   const std::string break_name = o.break_name == "key-shared-server" ? "" : o.break_name;
   e.broken = find_break(break_name);

@@ -1,5 +1,6 @@
 #include "engine/front/orders.h"
 
+#include <cstring>
 #include <stdexcept>
 
 namespace hitproof::engine {
@@ -100,6 +101,17 @@ std::vector<Step> OrderMaker::make(const StepPlan& plan) {
   return steps;
 }
 
+namespace {
+
+// Margins are compared by their bits: broken pages make NaN, and a NaN that all ranks share is agreement.
+bool same_result(const SeqResult& a, const SeqResult& b) {
+  return a.request == b.request && a.accepted == b.accepted && a.sampled == b.sampled &&
+         a.logits == b.logits && a.draft == b.draft && a.margin.size() == b.margin.size() &&
+         std::memcmp(a.margin.data(), b.margin.data(), a.margin.size() * sizeof(float)) == 0;
+}
+
+} // namespace
+
 std::vector<SeqResult> agreed_results(uint64_t step, const std::vector<StepDone>& answers) {
   for (size_t rank = 0; rank < answers.size(); ++rank) {
     const StepDone& answer = answers[rank];
@@ -112,7 +124,7 @@ std::vector<SeqResult> agreed_results(uint64_t step, const std::vector<StepDone>
                                std::to_string(answer.results.size()) + " sequences, rank 0 for " +
                                std::to_string(answers[0].results.size()));
     for (size_t i = 0; i < answer.results.size(); ++i) {
-      if (answer.results[i] == answers[0].results[i]) continue;
+      if (same_result(answer.results[i], answers[0].results[i])) continue;
       throw std::runtime_error(
           who + " disagrees with rank 0 on the outputs of step " + std::to_string(step) +
           ", request " + std::to_string(answers[0].results[i].request) +

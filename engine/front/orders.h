@@ -22,8 +22,10 @@ class OrderMaker {
     int block_tokens = 0;
     bool connector = true;      // off: no saves; loads cannot come about
     Break broken = Break::none; // breaks of other processes change nothing here
+    uint64_t first_id = 0; // ids count on from here: engines that share a cache server differ in it
   };
-  OrderMaker(const Options& options, const BlockPool& pool) : options_(options), pool_(pool) {}
+  OrderMaker(const Options& options, const BlockPool& pool)
+      : options_(options), pool_(pool), transfers_(options.first_id) {}
 
   /// One step per rank, in rank order.
   std::vector<Step> make(const StepPlan& plan);
