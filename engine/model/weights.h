@@ -16,7 +16,7 @@ namespace hitproof::engine {
 
 /// Standard deviations that decide how the synthetic model behaves (study.md, section 2).
 struct WeightRecipe {
-  float output_gain = 0.1f;       ///< o_proj and down_proj, over sqrt(fan in)
+  float output_gain = 0.08f;      ///< o_proj and down_proj, over sqrt(fan in)
   float query_gain = 2.0f;        ///< q_b_proj and the key half of kv_b_proj
   float self_penalty = 0.5f;      ///< part of a token's own embedding taken out of its lm_head row
   float mtp_state_gain = 0.1f;    ///< hidden half of eh_proj

@@ -1,23 +1,18 @@
 #include <cmath>
-#include <vector>
 
+#include "engine/model/matmul.h"
 #include "engine/model/weights_layers.h"
 #include "kernels/model/small_gemm.h"
 
 namespace hitproof::engine {
 namespace {
 
-// product[n][m] = sum_i a[i][n] * b[i][m] over `inner` rows; summed in double, rounded once.
-void transposed_product(const float* a, int lda, int n, const float* b, int ldb, int m, int inner, float* product) {
-  std::vector<double> row(static_cast<size_t>(m));
-  for (int r = 0; r < n; ++r) {
-    std::fill(row.begin(), row.end(), 0.0);
-    for (int i = 0; i < inner; ++i) {
-      const double x = a[static_cast<ptrdiff_t>(i) * lda + r];
-      for (int j = 0; j < m; ++j) row[static_cast<size_t>(j)] += x * b[static_cast<ptrdiff_t>(i) * ldb + j];
-    }
-    for (int j = 0; j < m; ++j) product[static_cast<ptrdiff_t>(r) * m + j] = static_cast<float>(row[static_cast<size_t>(j)]);
+Floats transposed(const float* x, int rows, int cols) {
+  Floats out(static_cast<size_t>(rows) * static_cast<size_t>(cols));
+  for (int r = 0; r < rows; ++r) {
+    for (int c = 0; c < cols; ++c) out[static_cast<size_t>(c) * static_cast<size_t>(rows) + static_cast<size_t>(r)] = x[static_cast<ptrdiff_t>(r) * cols + c];
   }
+  return out;
 }
 
 Floats copy(const float* values, int n) { return Floats(values, values + n); }
@@ -25,7 +20,7 @@ Floats copy(const float* values, int n) { return Floats(values, values + n); }
 }  // namespace
 
 // W_UK is folded into q_b and W_UV into o_proj: the absorbed form of attention with one product on either side
-// instead of two. Only rounding differs.
+// instead of two. Only rounding differs. The folding itself is the largest product there is: libtorch makes it.
 DsaWeights make_dsa(LayerMaker& maker, const std::string& prefix, float output_gain) {
   const ModelConfig& c = maker.config;
   TensorSource& source = maker.source;
@@ -72,34 +67,23 @@ DsaWeights make_dsa(LayerMaker& maker, const std::string& prefix, float output_g
   const float* q_b = source.normal(at + "q_b_proj.weight", c.mla_heads * c.mla_dim, c.q_lora, maker.recipe.query_gain * lora_scale);
   Floats folded(static_cast<size_t>(heads * c.latent * c.q_lora));
   for (int h = 0; h < heads; ++h) {
-    const float* keys = up.data() + static_cast<ptrdiff_t>(h) * head_rows * c.latent;
-    const float* query = q_b + static_cast<ptrdiff_t>(first_head + h) * c.mla_dim * c.q_lora;
-    transposed_product(keys, c.latent, c.latent, query, c.q_lora, c.q_lora, c.mla_dim,
-                       folded.data() + static_cast<ptrdiff_t>(h) * c.latent * c.q_lora);
+    const Floats keys = transposed(up.data() + static_cast<ptrdiff_t>(h) * head_rows * c.latent, c.mla_dim, c.latent);
+    const Floats query = transposed(q_b + static_cast<ptrdiff_t>(first_head + h) * c.mla_dim * c.q_lora, c.mla_dim, c.q_lora);
+    large_matmul(keys.data(), c.mla_dim, c.latent, query.data(), c.q_lora, c.mla_dim,
+                 folded.data() + static_cast<ptrdiff_t>(h) * c.latent * c.q_lora, c.q_lora);
   }
   w.query = pack_projection(folded.data(), heads * c.latent, c.q_lora);
 
   const int full = c.mla_heads * c.mla_dim;
   const float* out = source.normal(at + "o_proj.weight", c.hidden, full, output_gain / std::sqrt(static_cast<float>(full)));
-  // product[hidden][latent] of head h = o_proj[:, head] W_UV[head]; transposed_product wants o_proj's columns as rows.
-  Floats columns(static_cast<size_t>(c.mla_dim * c.hidden));
-  Floats product(static_cast<size_t>(c.hidden * c.latent));
-  Floats folded_out(static_cast<size_t>(c.hidden * heads * c.latent));
+  const int columns = heads * c.latent;
+  Floats folded_out(static_cast<size_t>(c.hidden) * static_cast<size_t>(columns));
   for (int h = 0; h < heads; ++h) {
-    for (int i = 0; i < c.mla_dim; ++i) {
-      for (int d = 0; d < c.hidden; ++d) {
-        columns[static_cast<size_t>(i * c.hidden + d)] = out[static_cast<ptrdiff_t>(d) * full + (first_head + h) * c.mla_dim + i];
-      }
-    }
-    const float* values = up.data() + (static_cast<ptrdiff_t>(h) * head_rows + c.mla_dim) * c.latent;
-    transposed_product(columns.data(), c.hidden, c.hidden, values, c.latent, c.latent, c.mla_dim, product.data());
-    for (int d = 0; d < c.hidden; ++d) {
-      for (int l = 0; l < c.latent; ++l) {
-        folded_out[static_cast<size_t>((d * heads + h) * c.latent + l)] = product[static_cast<size_t>(d * c.latent + l)];
-      }
-    }
+    const Floats values = transposed(up.data() + (static_cast<ptrdiff_t>(h) * head_rows + c.mla_dim) * c.latent, c.mla_dim, c.latent);
+    large_matmul(out + static_cast<ptrdiff_t>(first_head + h) * c.mla_dim, full, c.hidden, values.data(), c.latent,
+                 c.mla_dim, folded_out.data() + static_cast<ptrdiff_t>(h) * c.latent, columns);
   }
-  w.out = pack_projection(folded_out.data(), c.hidden, heads * c.latent);
+  w.out = pack_projection(folded_out.data(), c.hidden, columns);
   return w;
 }
 

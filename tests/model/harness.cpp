@@ -187,8 +187,6 @@ void TestRequest::generate(int tokens, int chunk, bool drafts) {
     const SeqInput in = decode_input(drafts && !crosses);
     absorb(in, engine_.step(std::span(&in, 1))[0]);
   }
-  generated_.resize(static_cast<size_t>(tokens));
-  digests_.resize(static_cast<size_t>(tokens));
 }
 
 void TestRequest::resume(int computed, std::span<const int> attn_blocks, int tail_block, std::span<const int> state_blocks) {

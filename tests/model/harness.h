@@ -70,12 +70,14 @@ class TestRequest {
   void absorb(const SeqInput& in, const SeqOutput& out);
 
   void prefill(int end);
-  /// Prefill in steps that end at multiples of `chunk`, then decode until `tokens` are there, with drafts except
-  /// where a step would pass a multiple of the block size.
+  /// Prefill in steps that end at multiples of `chunk`, then decode until at least `tokens` are there (an accepted
+  /// draft may bring one more), with drafts except where a step would pass a multiple of the block size.
   void generate(int tokens, int chunk, bool drafts = true);
 
-  const std::vector<int32_t>& generated() const { return generated_; }
-  const std::vector<std::array<uint8_t, 32>>& digests() const { return digests_; }
+  /// The first `tokens` decided ids, and their logits' digests.
+  std::vector<int32_t> generated(int tokens) const { return {generated_.begin(), generated_.begin() + tokens}; }
+  std::vector<std::array<uint8_t, 32>> digests(int tokens) const { return {digests_.begin(), digests_.begin() + tokens}; }
+  int decided() const { return static_cast<int>(generated_.size()); }
   int computed() const { return computed_; }
   int proposed() const { return proposed_; }
   int accepted_drafts() const { return accepted_; }

@@ -16,7 +16,7 @@ TEST(Ranks, FourRanksDecideAsOne) {
     TestEngine engine(config, tp, seed, 64);
     TestRequest request(engine, prompt);
     request.generate(16, engine.geometry().block_tokens);
-    ids.push_back(request.generated());
+    ids.push_back(request.generated(16));
     EXPECT_EQ(engine.model(tp - 1).weights_sha256(), engine.model(0).weights_sha256());
   }
   EXPECT_EQ(ids[0], ids[1]);
@@ -31,7 +31,7 @@ TEST(Ranks, TwoRunsAgreeBitForBit) {
     TestEngine engine(config, 4, seed, 64);
     TestRequest request(engine, prompt);
     request.generate(24, engine.geometry().block_tokens);
-    digests.push_back(request.digests());
+    digests.push_back(request.digests(24));
   }
   EXPECT_EQ(digests[0], digests[1]);
 }
@@ -58,14 +58,14 @@ TEST(Ranks, BitsDoNotDependOnWhoSharesTheStep) {
     shared.absorb(inputs[1], outputs[1]);
   }
   shared.generate(12, 128);
-  EXPECT_EQ(shared.generated(), alone.generated());
-  EXPECT_EQ(shared.digests(), alone.digests());
+  EXPECT_EQ(shared.generated(12), alone.generated(12));
+  EXPECT_EQ(shared.digests(12), alone.digests(12));
 
   TestRequest other_alone(engine, other_prompt);
   for (const int end : ends) other_alone.prefill(end);
   other.generate(8, 128);
   other_alone.generate(8, 128);
-  EXPECT_EQ(other.digests(), other_alone.digests());
+  EXPECT_EQ(other.digests(8), other_alone.digests(8));
 }
 
 }  // namespace
