@@ -30,6 +30,18 @@ bool color_wanted() {
   return (!no_color || !*no_color) && isatty(STDOUT_FILENO) != 0;
 }
 
+// CLI11 would only say that a subcommand is required.
+bool names_a_command(int argc, char** argv, const std::vector<std::unique_ptr<Command>>& commands) {
+  if (argc < 2 || argv[1][0] == '-') return true;
+  std::string known;
+  for (const auto& command : commands) {
+    if (std::string(argv[1]) == command->name()) return true;
+    known += (known.empty() ? "" : ", ") + std::string(command->name());
+  }
+  complain("no command '" + std::string(argv[1]) + "'", "choose one of: " + known);
+  return false;
+}
+
 int run_program(int argc, char** argv) {
   CLI::App app{
       "Proves, or refutes, that a cache hit resumed from the right state.\n"
@@ -50,6 +62,7 @@ int run_program(int argc, char** argv) {
     subs.push_back(sub);
   }
 
+  if (!names_a_command(argc, argv, commands)) return exit_usage;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,6 +1,7 @@
 // The auditor's own controls as data: how to break a good study, and what must then be found.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ struct Mutation {
   const char* sql;
   bool reference = false; // the change is made in the control arm's recording
 };
+
+inline void PrintTo(const Mutation& m, std::ostream* out) { *out << m.name; }
 
 // At least one must-fail control and one harmless change for each rule.
 const std::vector<Mutation>& mutations();

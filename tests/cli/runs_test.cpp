@@ -13,14 +13,16 @@
 namespace hitproof::cli::testing {
 namespace {
 
-struct Run {
+struct DeclaredRun {
   std::string name, command;
   int exit = -1;
   std::vector<std::string> expect, error, reject;
 };
 
-std::vector<Run> read_runs() {
-  std::vector<Run> runs;
+void PrintTo(const DeclaredRun& run, std::ostream* out) { *out << run.command; }
+
+std::vector<DeclaredRun> read_runs() {
+  std::vector<DeclaredRun> runs;
   std::ifstream in(HITPROOF_RUNS);
   for (std::string line; std::getline(in, line);) {
     if (line.empty() || line[0] == '#') continue;
@@ -32,7 +34,7 @@ std::vector<Run> read_runs() {
       continue;
     }
     if (runs.empty()) throw std::runtime_error("runs.txt: a run begins with NAME");
-    Run& run = runs.back();
+    DeclaredRun& run = runs.back();
     if (word == "RUN") run.command = rest;
     else if (word == "EXIT") run.exit = std::stoi(rest);
     else if (word == "EXPECT") run.expect.push_back(rest);
@@ -56,10 +58,10 @@ const std::map<std::string, std::string>& archives() {
   return made;
 }
 
-class RunsTest : public ::testing::TestWithParam<Run> {};
+class RunsTest : public ::testing::TestWithParam<DeclaredRun> {};
 
 TEST_P(RunsTest, BehavesAsDeclared) {
-  const Run& run = GetParam();
+  const DeclaredRun& run = GetParam();
   audit::testing::ScratchDir scratch, streams;
   std::string command = run.command;
   const auto fill = [&](const std::string& name, const std::string& path) {
