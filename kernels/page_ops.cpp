@@ -34,8 +34,8 @@ CompareResult page_compare(const void* a, const void* b, std::size_t n) {
   const unsigned char* y = bytes(b);
   std::size_t i = 0;
   for (; i + 32 <= n; i += 32) {
-    const unsigned equal = static_cast<unsigned>(
-        _mm256_movemask_epi8(_mm256_cmpeq_epi8(load(x + i), load(y + i))));
+    const unsigned equal =
+        static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(load(x + i), load(y + i))));
     if (equal == 0xffffffffu) continue;
     if (result.first < 0) result.first = static_cast<std::int64_t>(i) + std::countr_one(equal);
     result.differ += static_cast<std::uint64_t>(32 - std::popcount(equal));
@@ -58,7 +58,8 @@ std::uint64_t nonzero_bytes(const void* data, std::size_t n) {
         static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(load(x + i), zero)));
     count += static_cast<std::uint64_t>(32 - std::popcount(zeros));
   }
-  for (; i < n; ++i) count += x[i] != 0;
+  for (; i < n; ++i)
+    count += x[i] != 0;
   return count;
 }
 
@@ -146,7 +147,8 @@ std::uint64_t nonzero_elements(const void* data, std::size_t n, std::size_t elem
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < n; ++i, x += element_bytes) {
     bool any = false;
-    for (std::size_t b = 0; b < element_bytes; ++b) any |= x[b] != 0;
+    for (std::size_t b = 0; b < element_bytes; ++b)
+      any |= x[b] != 0;
     count += any;
   }
   return count;

@@ -1,9 +1,9 @@
-// Page operations over host-addressable memory: the CPU twins of the device operations, with the same
-// signatures and the same answers. Nothing here fails, allocates or keeps state; preconditions are
-// stated per function. AVX2 is required (x86-64-v3, checked where the programs start).
+// Page operations over host-addressable memory: the CPU twins of the device operations, with the
+// same signatures and the same answers. Nothing here fails, allocates or keeps state; preconditions
+// are stated per function. AVX2 is required (x86-64-v3, checked where the programs start).
 //
-// Poison is a stream of 8-byte words: word i of a page is `poison_word(key, i)`, where `key` comes from
-// the poison room and says whose page it is. No byte of a poison word is ever zero.
+// Poison is a stream of 8-byte words: word i of a page is `poison_word(key, i)`, where `key` comes
+// from the poison room and says whose page it is. No byte of a poison word is ever zero.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ constexpr std::uint64_t poison_word(std::uint64_t key, std::uint64_t index) {
 }
 
 struct CompareResult {
-  std::uint64_t differ = 0;  // bytes that differ
-  std::int64_t first = -1;   // offset of the first one, -1 where none
+  std::uint64_t differ = 0; // bytes that differ
+  std::int64_t first = -1;  // offset of the first one, -1 where none
 };
 // Compares n bytes.
 CompareResult page_compare(const void* a, const void* b, std::size_t n);
@@ -40,10 +40,10 @@ std::uint64_t nonzero_bytes(const void* data, std::size_t n);
 void poison_fill(void* dst, std::size_t n, std::uint64_t key);
 
 struct PoisonCount {
-  std::uint64_t words = 0;          // whole words equal to their poison word
-  std::uint64_t content_words = 0;  // of these, words that lie wholly in the content
-  std::uint64_t tail_bytes = 0;     // bytes of the last partial word equal to poison (0..7)
-  std::int64_t first = -1;          // byte offset of the first such word, -1 where none
+  std::uint64_t words = 0;         // whole words equal to their poison word
+  std::uint64_t content_words = 0; // of these, words that lie wholly in the content
+  std::uint64_t tail_bytes = 0;    // bytes of the last partial word equal to poison (0..7)
+  std::int64_t first = -1;         // byte offset of the first such word, -1 where none
 };
 // Counts poison left in n bytes whose first content_n bytes are content (content_n <= n).
 PoisonCount poison_count(const void* data, std::size_t n, std::size_t content_n, std::uint64_t key);
@@ -54,11 +54,13 @@ struct StridedBlock {
   std::uint32_t stride_half, stride_slot, stride_channel;
   std::size_t elements() const { return std::size_t{halves} * slots * channels; }
 };
-// Gathers all elements, half outermost and channel innermost, into `out` (elements * element_bytes).
+// Gathers all elements, half outermost and channel innermost, into `out` (elements *
+// element_bytes).
 void strided_gather(const void* base, const StridedBlock& block, void* out);
 
 // Elements among n of element_bytes each with any byte not zero; elements equal in a and b.
 std::uint64_t nonzero_elements(const void* data, std::size_t n, std::size_t element_bytes);
-std::uint64_t equal_elements(const void* a, const void* b, std::size_t n, std::size_t element_bytes);
+std::uint64_t equal_elements(const void* a, const void* b, std::size_t n,
+                             std::size_t element_bytes);
 
 } // namespace hitproof::kernels

@@ -11,13 +11,15 @@ namespace {
 // Puts 7 bits into the upper bits of each byte; the lowest bit of each byte stays 0.
 std::uint64_t spread(std::uint64_t bits) {
   std::uint64_t word = 0;
-  for (int i = 0; i < 8; ++i) word |= ((bits >> (7 * i)) & 0x7f) << (8 * i + 1);
+  for (int i = 0; i < 8; ++i)
+    word |= ((bits >> (7 * i)) & 0x7f) << (8 * i + 1);
   return word;
 }
 
 std::uint64_t gather(std::uint64_t word) {
   std::uint64_t bits = 0;
-  for (int i = 0; i < 8; ++i) bits |= ((word >> (8 * i + 1)) & 0x7f) << (7 * i);
+  for (int i = 0; i < 8; ++i)
+    bits |= ((word >> (8 * i + 1)) & 0x7f) << (7 * i);
   return bits;
 }
 
@@ -62,7 +64,8 @@ std::optional<Residue> find_residue(std::uint32_t recording, const void* data, s
     const auto owner = owner_of_word(recording, word, offset + i);
     if (!owner) continue;
     std::size_t k = 0;
-    while (k < used && !(seen[k].owner == *owner)) ++k;
+    while (k < used && !(seen[k].owner == *owner))
+      ++k;
     if (k == seen.size()) continue;
     if (k == used) seen[used++] = Residue{0, *owner, offset + i};
     ++seen[k].words;

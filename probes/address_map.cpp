@@ -9,8 +9,8 @@ namespace hitproof::probes {
 namespace {
 
 // Ranges sorted by base in fixed arrays. Writers exclude each other by a lock and make the sequence
-// odd while they move entries; a reader that saw it odd or changed reads again. 64 Ki ranges are more
-// than any program here has at once, and pages of the arrays that are not used cost nothing.
+// odd while they move entries; a reader that saw it odd or changed reads again. 64 Ki ranges are
+// more than any program here has at once, and pages of the arrays that are not used cost nothing.
 constexpr std::uint32_t capacity = 65536;
 std::atomic<std::uint64_t> bases[capacity], ends[capacity];
 std::atomic<std::uint32_t> kinds[capacity];
@@ -25,8 +25,10 @@ std::uint32_t upper(std::uint64_t address, std::uint32_t n) noexcept {
   std::uint32_t low = 0, high = n;
   while (low < high) {
     const std::uint32_t middle = (low + high) / 2;
-    if (bases[middle].load(relaxed) <= address) low = middle + 1;
-    else high = middle;
+    if (bases[middle].load(relaxed) <= address)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low;
 }
@@ -92,7 +94,8 @@ bool add_range(std::uint64_t base, std::uint64_t bytes, Memory kind) noexcept {
     lost_ranges.store(true, relaxed);
     return false;
   }
-  for (std::uint32_t k = n; k > i; --k) move_entry(k, k - 1);
+  for (std::uint32_t k = n; k > i; --k)
+    move_entry(k, k - 1);
   put_at(i, base, base + bytes, static_cast<std::uint32_t>(kind));
   used.store(n + 1, relaxed);
   return true;
@@ -105,7 +108,8 @@ MappedRange remove_range(std::uint64_t base) noexcept {
   if (i == 0 || bases[i - 1].load(relaxed) != base) return {};
   const MappedRange range{base, ends[i - 1].load(relaxed) - base,
                           static_cast<Memory>(kinds[i - 1].load(relaxed))};
-  for (std::uint32_t k = i; k < n; ++k) move_entry(k - 1, k);
+  for (std::uint32_t k = i; k < n; ++k)
+    move_entry(k - 1, k);
   used.store(n - 1, relaxed);
   return range;
 }
@@ -118,7 +122,8 @@ MappedRange range_of(std::uint64_t address) noexcept {
     const std::uint32_t i = upper(address, used.load(relaxed));
     if (i > 0) {
       const std::uint64_t base = bases[i - 1].load(relaxed), end = ends[i - 1].load(relaxed);
-      if (address < end) range = {base, end - base, static_cast<Memory>(kinds[i - 1].load(relaxed))};
+      if (address < end)
+        range = {base, end - base, static_cast<Memory>(kinds[i - 1].load(relaxed))};
     }
     std::atomic_thread_fence(std::memory_order_acquire);
     if (sequence.load(relaxed) == before) return range;

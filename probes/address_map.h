@@ -1,5 +1,5 @@
-// Which addresses of this process are device memory and which are pinned host memory, from the hooked
-// allocations, registrations and IPC mappings. Read by every copy without a lock.
+// Which addresses of this process are device memory and which are pinned host memory, from the
+// hooked allocations, registrations and IPC mappings. Read by every copy without a lock.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,8 @@ schema::Digest digest_of(const std::uint8_t* bytes) noexcept {
 
 std::string_view text(const char* s) noexcept { return s == nullptr ? std::string_view{} : s; }
 
-template <class R> void put_announced(const R& record, std::uint64_t t_ns = schema::now()) noexcept {
+template <class R>
+void put_announced(const R& record, std::uint64_t t_ns = schema::now()) noexcept {
   count(Counter::announcements);
   if (!schema::journal(record, t_ns)) count_dropped(Counter::announcements);
 }
@@ -46,7 +47,8 @@ void hitproof_meta(const char* name, const char* value) {
   put_announced(r);
 }
 
-void hitproof_profile(int rank, int phase, const char* name, const char* recorded, const char* selected) {
+void hitproof_profile(int rank, int phase, const char* name, const char* recorded,
+                      const char* selected) {
   if (!recording()) return;
   rec::profile r;
   r.rank = static_cast<std::uint16_t>(rank);
@@ -125,7 +127,8 @@ void hitproof_admission(const hitproof_admission_t* a) {
   put_announced(r);
 }
 
-void hitproof_lookup(uint64_t lookup, uint64_t request, uint32_t query, uint32_t answer, uint32_t mode) {
+void hitproof_lookup(uint64_t lookup, uint64_t request, uint32_t query, uint32_t answer,
+                     uint32_t mode) {
   if (!recording()) return;
   rec::lookup r;
   r.lookup = lookup;
@@ -136,7 +139,8 @@ void hitproof_lookup(uint64_t lookup, uint64_t request, uint32_t query, uint32_t
   put_announced(r);
 }
 
-void hitproof_lookup_answer(uint64_t lookup, const uint8_t* key, int rank, int group, uint32_t answer) {
+void hitproof_lookup_answer(uint64_t lookup, const uint8_t* key, int rank, int group,
+                            uint32_t answer) {
   if (!recording()) return;
   rec::lookup_answer r;
   r.lookup = lookup;
@@ -147,7 +151,8 @@ void hitproof_lookup_answer(uint64_t lookup, const uint8_t* key, int rank, int g
   put_announced(r);
 }
 
-void hitproof_key_input(const uint8_t* key, int rank, const char* name, const uint8_t* value_sha256) {
+void hitproof_key_input(const uint8_t* key, int rank, const char* name,
+                        const uint8_t* value_sha256) {
   if (!recording()) return;
   rec::key_input r;
   r.key = digest_of(key);
@@ -166,7 +171,8 @@ void hitproof_content_input(int rank, const char* name, const uint8_t* value_sha
   put_announced(r);
 }
 
-void hitproof_step(uint64_t step, int rank, int requests, uint32_t tokens, uint64_t begin_ns, uint64_t end_ns) {
+void hitproof_step(uint64_t step, int rank, int requests, uint32_t tokens, uint64_t begin_ns,
+                   uint64_t end_ns) {
   if (!recording()) return;
   rec::step r;
   r.step = step;
@@ -206,8 +212,8 @@ void hitproof_block(const hitproof_block_t* b) {
   put_announced(r);
 }
 
-void hitproof_wait(uint64_t transfer, uint64_t request, int rank, int kind, void* event, uint64_t begin_ns,
-                   uint64_t end_ns) {
+void hitproof_wait(uint64_t transfer, uint64_t request, int rank, int kind, void* event,
+                   uint64_t begin_ns, uint64_t end_ns) {
   if (!recording()) return;
   rec::wait r;
   r.transfer = transfer;

@@ -63,7 +63,8 @@ WatchedPage watched(const hitproof_transfer_page_t& p) noexcept {
   page.held = p.held;
   const std::uint64_t content = content_bytes_of(p.rank, p.entry);
   if (content == 0) count(Counter::unknown_entry);
-  page.content = content == 0 || content > p.bytes ? page.bytes : static_cast<std::uint32_t>(content);
+  page.content =
+      content == 0 || content > p.bytes ? page.bytes : static_cast<std::uint32_t>(content);
   return page;
 }
 
@@ -100,8 +101,10 @@ void hitproof_transfer_page(const hitproof_transfer_page_t* p) {
 void hitproof_transfer_ready(uint64_t transfer) {
   if (!recording()) return;
   Transfer* t = find_transfer(transfer);
-  if (t == nullptr || t->ready) count_dropped(Counter::announcements);
-  else make_ready(*t);
+  if (t == nullptr || t->ready)
+    count_dropped(Counter::announcements);
+  else
+    make_ready(*t);
 }
 
 void hitproof_transfer_done(uint64_t transfer, void* event) {

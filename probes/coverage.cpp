@@ -17,7 +17,8 @@ Count counters[static_cast<std::size_t>(Counter::count)];
 constexpr const char* counter_names[] = {
     "page_records",       "announcements", "device_work",           "path:device_memory_unreadable",
     "path:unknown_entry", "graph_nodes",   "path:graph_unreadable", "addresses"};
-static_assert(sizeof counter_names / sizeof counter_names[0] == static_cast<std::size_t>(Counter::count));
+static_assert(sizeof counter_names / sizeof counter_names[0] ==
+              static_cast<std::size_t>(Counter::count));
 
 // Names asked for that are not hooked: a fixed table, the rest only counted.
 struct UnknownName {
@@ -30,12 +31,15 @@ std::size_t unknown_used = 0;
 std::atomic<std::uint64_t> unknown_beyond{0};
 SpinLock unknown_lock;
 
-bool contains(const char* name, const char* part) noexcept { return std::strstr(name, part) != nullptr; }
+bool contains(const char* name, const char* part) noexcept {
+  return std::strstr(name, part) != nullptr;
+}
 
 // A name that can move bytes although the probe has no hook for it.
 bool moves_bytes(const char* name) noexcept {
   for (const char* part : {"Memcpy", "Memset", "Prefetch", "Decompress", "TensorMapReplace"}) {
-    if (contains(name, part)) return !contains(name, "GetParams") && !contains(name, "GetAttribute");
+    if (contains(name, part))
+      return !contains(name, "GetParams") && !contains(name, "GetAttribute");
   }
   return false;
 }
@@ -57,7 +61,8 @@ void count_unknown_name(const char* name) noexcept {
   if (name == nullptr) return;
   const LockGuard guard(unknown_lock);
   std::size_t i = 0;
-  while (i < unknown_used && std::strncmp(unknown[i].name, name, sizeof unknown[i].name - 1) != 0) ++i;
+  while (i < unknown_used && std::strncmp(unknown[i].name, name, sizeof unknown[i].name - 1) != 0)
+    ++i;
   if (i == max_unknown) {
     unknown_beyond.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -81,7 +86,9 @@ void write_coverage(const char* name, std::uint64_t calls, std::uint64_t bytes, 
 }
 
 void flush_coverage() noexcept {
-  const auto get = [](const std::atomic<std::uint64_t>& a) { return a.load(std::memory_order_relaxed); };
+  const auto get = [](const std::atomic<std::uint64_t>& a) {
+    return a.load(std::memory_order_relaxed);
+  };
   std::uint64_t calls = 0;
   std::uint32_t installed = 0;
   for (std::size_t i = 1; i < hook_count; ++i) {
@@ -102,8 +109,8 @@ void flush_coverage() noexcept {
     const LockGuard guard(unknown_lock);
     for (std::size_t i = 0; i < unknown_used; ++i) {
       char name[48];
-      std::snprintf(name, sizeof name, "%s%s", moves_bytes(unknown[i].name) ? "path:" : "lookup:",
-                    unknown[i].name);
+      std::snprintf(name, sizeof name, "%s%s",
+                    moves_bytes(unknown[i].name) ? "path:" : "lookup:", unknown[i].name);
       write_coverage(name, get(unknown[i].lookups), 0, false, 0);
     }
   }
@@ -115,7 +122,8 @@ void flush_coverage() noexcept {
 void forget_counters_after_fork() noexcept {
   unknown_lock.reset();
   unknown_used = 0;
-  for (UnknownName& u : unknown) u.lookups.store(0, std::memory_order_relaxed);
+  for (UnknownName& u : unknown)
+    u.lookups.store(0, std::memory_order_relaxed);
   for (Count& c : counters) {
     c.calls.store(0, std::memory_order_relaxed);
     c.bytes.store(0, std::memory_order_relaxed);

@@ -9,12 +9,12 @@ namespace hitproof::probes {
 
 // Paths and observations that are counted outside the hook table.
 enum class Counter : std::uint32_t {
-  page_records,     // rows of pages and tails written; dropped: those that could not be
-  announcements,    // calls of hitproof.h; dropped: those that named nothing known or came too often
-  device_work,      // closures put on streams; dropped: refused by the driver
-  not_addressable,  // path: page work left out, because device memory cannot be read by the host
-  unknown_entry,    // path: pages whose entry was never registered, so padding is not told apart
-  captured,         // copies and order operations that became graph nodes
+  page_records,    // rows of pages and tails written; dropped: those that could not be
+  announcements,   // calls of hitproof.h; dropped: those that named nothing known or came too often
+  device_work,     // closures put on streams; dropped: refused by the driver
+  not_addressable, // path: page work left out, because device memory cannot be read by the host
+  unknown_entry,   // path: pages whose entry was never registered, so padding is not told apart
+  captured,        // copies and order operations that became graph nodes
   graph_unreadable, // path: graphs whose copy nodes could not be read
   addresses,        // ranges of the address map; dropped: the map was full
   count

@@ -36,7 +36,12 @@ struct CopyAttributes {
 };
 static_assert(sizeof(CopyAttributes) == 24);
 
-enum MemoryType : std::uint32_t { memory_host = 1, memory_device = 2, memory_array = 3, memory_unified = 4 };
+enum MemoryType : std::uint32_t {
+  memory_host = 1,
+  memory_device = 2,
+  memory_array = 3,
+  memory_unified = 4
+};
 
 struct Copy2D {
   std::size_t src_x, src_y;

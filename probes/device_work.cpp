@@ -42,7 +42,8 @@ void write_device_facts() noexcept {
   using Version = int (*)(int*);
   char text[80] = {};
   const Name device_name = reinterpret_cast<Name>(find_driver_symbol("cuDeviceGetName"));
-  if (device_name != nullptr && device_name(text, sizeof text - 1, 0) == result_success) put_fact("device.0", text);
+  if (device_name != nullptr && device_name(text, sizeof text - 1, 0) == result_success)
+    put_fact("device.0", text);
   for (const char* call : {"cuDriverGetVersion", "cudaRuntimeGetVersion"}) {
     void* found = call[2] == 'D' ? find_driver_symbol(call) : find_runtime_symbol(call);
     int version = 0;
@@ -95,7 +96,8 @@ bool device_memory_is_readable() noexcept {
   const DepthGuard guard;
   const Name device_name = reinterpret_cast<Name>(find_driver_symbol("cuDeviceGetName"));
   char text[80] = {};
-  if (device_name == nullptr || device_name(text, sizeof text - 1, 0) != result_success) return false;
+  if (device_name == nullptr || device_name(text, sizeof text - 1, 0) != result_success)
+    return false;
   // The simulated device says so in its name; a real one keeps its memory to itself.
   known = std::strstr(text, "(sim)") != nullptr;
   int before = -1;

@@ -1,6 +1,6 @@
-// Work that the probe puts on the program's own streams, in order with what the program put there. On
-// the simulated device a closure runs on the stream's worker and reads device memory directly. It goes
-// through the real cuLaunchHostFunc, past the hooks.
+// Work that the probe puts on the program's own streams, in order with what the program put there.
+// On the simulated device a closure runs on the stream's worker and reads device memory directly.
+// It goes through the real cuLaunchHostFunc, past the hooks.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,15 @@ struct Closure {
   alignas(16) unsigned char state[room];
 };
 
-// A closure from the fixed pool; more are made when it is empty, which only announcements see, never
-// a hook. Null where memory is short.
+// A closure from the fixed pool; more are made when it is empty, which only announcements see,
+// never a hook. Null where memory is short.
 Closure* take_closure() noexcept;
 // Puts it on the stream. False: the driver refused it, and the closure is back in the pool.
 bool enqueue(void* stream, Closure* closure) noexcept;
 
 // Puts a call of `work(state)` on the stream; State is copied.
-template <class State> bool put_on_stream(void* stream, const State& state, void (*work)(State&) noexcept) noexcept {
+template <class State>
+bool put_on_stream(void* stream, const State& state, void (*work)(State&) noexcept) noexcept {
   struct Packed {
     void (*work)(State&) noexcept;
     State state;
@@ -40,8 +41,8 @@ template <class State> bool put_on_stream(void* stream, const State& state, void
   return enqueue(stream, closure);
 }
 
-// True where the host can read device memory by its address: on the simulated device only. Elsewhere
-// page work is left out and counted.
+// True where the host can read device memory by its address: on the simulated device only.
+// Elsewhere page work is left out and counted.
 bool device_memory_is_readable() noexcept;
 
 } // namespace hitproof::probes

@@ -102,7 +102,8 @@ Hook hook_asked(const char* name, std::uint32_t version, std::uint64_t flags) no
     if (entry.per_thread && !per_thread) continue;
     // The newest form that the version allows, and of its twins the one for the stream asked for.
     const bool fits = entry.per_thread == per_thread;
-    if (best == Hook::none || entry.since > best_since || (entry.since == best_since && fits && !best_fits)) {
+    if (best == Hook::none || entry.since > best_since ||
+        (entry.since == best_since && fits && !best_fits)) {
       best = static_cast<Hook>(i);
       best_since = entry.since;
       best_fits = fits;
@@ -118,8 +119,10 @@ void* wrapper_for_version(Hook hook, std::uint32_t version) noexcept {
     if (wrapper == nullptr) break;
     std::uint32_t taken = 0;
     // The last slot is shared by all further versions: the newest stands.
-    if (slot + 1 == version_slots) state.version[slot].store(version, std::memory_order_relaxed);
-    else if (!state.version[slot].compare_exchange_strong(taken, version) && taken != version) continue;
+    if (slot + 1 == version_slots)
+      state.version[slot].store(version, std::memory_order_relaxed);
+    else if (!state.version[slot].compare_exchange_strong(taken, version) && taken != version)
+      continue;
     return wrapper;
   }
   return hook_table[index_of(hook)].wrapper[0];

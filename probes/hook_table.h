@@ -13,7 +13,8 @@ namespace hitproof::probes {
 
 enum class Hook : std::uint32_t {
   none = 0,
-#define HP_CALL(level, symbol, per_thread, asked, since, parameters, arguments, before, after) symbol,
+#define HP_CALL(level, symbol, per_thread, asked, since, parameters, arguments, before, after)     \
+  symbol,
 #define HP_COPY(level, symbol, per_thread, asked, since, parameters, arguments, after) symbol,
 #define HP_LOADER(symbol) symbol,
 #include "probes/hooks.def"

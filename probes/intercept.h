@@ -16,10 +16,10 @@ namespace hitproof::probes {
 struct Transfer;
 
 struct ThreadState {
-  std::uint32_t depth = 0;     // > 0: inside a recorded call, or inside the probe's own work
+  std::uint32_t depth = 0; // > 0: inside a recorded call, or inside the probe's own work
   std::int32_t device = 0;
-  std::uint64_t call_seq = 0;  // copy calls of this thread
-  static constexpr std::size_t max_open = 4;
+  std::uint64_t call_seq = 0; // copy calls of this thread
+  static constexpr std::size_t max_open = 8;
   Transfer* open[max_open] = {}; // announced by this thread, not closed yet
 };
 // initial-exec: the library is loaded at start, and the address must not be computed by a call.

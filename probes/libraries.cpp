@@ -18,7 +18,7 @@ bool begins(const char* text, const char* prefix) noexcept {
 }
 
 struct DynamicTable {
-  const ElfW(Sym)* symbols = nullptr;
+  const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
   const std::uint32_t* gnu_hash = nullptr;
 };
@@ -41,12 +41,13 @@ DynamicTable dynamic_table(const dl_phdr_info& info) noexcept {
 
 std::uint32_t gnu_hash_of(const char* name) noexcept {
   std::uint32_t h = 5381;
-  for (; *name != '\0'; ++name) h = h * 33 + static_cast<unsigned char>(*name);
+  for (; *name != '\0'; ++name)
+    h = h * 33 + static_cast<unsigned char>(*name);
   return h;
 }
 
 // Layout: bucket count, first hashed symbol, bloom words, bloom shift, bloom, buckets, chains.
-const ElfW(Sym)* find_symbol(const DynamicTable& t, const char* name) noexcept {
+const ElfW(Sym) * find_symbol(const DynamicTable& t, const char* name) noexcept {
   if (t.symbols == nullptr || t.strings == nullptr || t.gnu_hash == nullptr) return nullptr;
   const std::uint32_t bucket_count = t.gnu_hash[0], first = t.gnu_hash[1], bloom = t.gnu_hash[2];
   const std::uint32_t* buckets = t.gnu_hash + 4 + bloom * (sizeof(ElfW(Addr)) / 4);
@@ -84,7 +85,7 @@ int count_cuda(dl_phdr_info* info, std::size_t, void* data) noexcept {
   CudaLibraries& seen = *static_cast<CudaLibraries*>(data);
   if (info->dlpi_name == nullptr) return 0;
   const char* name = file_name(info->dlpi_name);
-  const auto note = [&](int& count, char (&first)[256]) {
+  const auto note = [&](int& count, char(&first)[256]) {
     if (count++ == 0) std::strncpy(first, info->dlpi_name, sizeof first - 1);
   };
   if (begins(name, "libcudart.so")) note(seen.runtimes, seen.runtime);
@@ -102,7 +103,8 @@ int find_owner(dl_phdr_info* info, std::size_t, void* data) noexcept {
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& header = info->dlpi_phdr[i];
     const std::uint64_t begin = info->dlpi_addr + header.p_vaddr;
-    if (header.p_type != PT_LOAD || owner.address < begin || owner.address >= begin + header.p_memsz)
+    if (header.p_type != PT_LOAD || owner.address < begin ||
+        owner.address >= begin + header.p_memsz)
       continue;
     const char* name = info->dlpi_name == nullptr ? "" : file_name(info->dlpi_name);
     owner.cuda = begins(name, "libcuda.so") || begins(name, "libcudart.so");

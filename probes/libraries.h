@@ -1,5 +1,5 @@
-// The loaded libraries, looked at without dlsym: the probe exports dlsym itself, so it needs another
-// way to the real one, and it has to know whether more than one CUDA runtime is mapped.
+// The loaded libraries, looked at without dlsym: the probe exports dlsym itself, so it needs
+// another way to the real one, and it has to know whether more than one CUDA runtime is mapped.
 #pragma once
 
 #include <cstdint>

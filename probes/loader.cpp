@@ -10,7 +10,8 @@
 
 namespace hitproof::probes {
 
-// Where the two exported functions jump to; filled in by the choosers below, which always run first.
+// Where the two exported functions jump to; filled in by the choosers below, which always run
+// first.
 extern "C" {
 __attribute__((visibility("hidden"))) void* hitproof_next_dlsym = nullptr;
 __attribute__((visibility("hidden"))) void* hitproof_next_dlvsym = nullptr;
@@ -29,9 +30,9 @@ void* choose(void* handle, const char* symbol, void* (*look_up)(void*, const cha
   if (handle == RTLD_NEXT || symbol == nullptr) return nullptr;
   const Hook hook = hook_named(symbol);
   if (hook == Hook::none || stay_out_if_ambiguous() || !recording()) return nullptr;
-  // With RTLD_DEFAULT, or a handle of the program, the C library finds our wrapper, because the probe
-  // comes early; where no CUDA library has the name, the answer must stay null. The look-up behind the
-  // probe leaves the message that dlerror would have had.
+  // With RTLD_DEFAULT, or a handle of the program, the C library finds our wrapper, because the
+  // probe comes early; where no CUDA library has the name, the answer must stay null. The look-up
+  // behind the probe leaves the message that dlerror would have had.
   void* real = handle == RTLD_DEFAULT ? hook_table[index_of(hook)].wrapper[0]
                                       : look_up(handle, symbol, version);
   if (real == nullptr) return nullptr;
@@ -52,24 +53,26 @@ void* choose(void* handle, const char* symbol, void* (*look_up)(void*, const cha
 
 extern "C" {
 
-__attribute__((visibility("hidden"))) void* hitproof_choose_dlsym(void* handle, const char* symbol) noexcept {
+__attribute__((visibility("hidden"))) void* hitproof_choose_dlsym(void* handle,
+                                                                  const char* symbol) noexcept {
   if (hitproof_next_dlsym == nullptr) hitproof_next_dlsym = reinterpret_cast<void*>(real_dlsym());
   return choose(
-      handle, symbol,
-      [](void* h, const char* s, const char*) { return real_dlsym()(h, s); }, nullptr);
+      handle, symbol, [](void* h, const char* s, const char*) { return real_dlsym()(h, s); },
+      nullptr);
 }
 
 __attribute__((visibility("hidden"))) void* hitproof_choose_dlvsym(void* handle, const char* symbol,
                                                                    const char* version) noexcept {
-  if (hitproof_next_dlvsym == nullptr) hitproof_next_dlvsym = reinterpret_cast<void*>(real_dlvsym());
+  if (hitproof_next_dlvsym == nullptr)
+    hitproof_next_dlvsym = reinterpret_cast<void*>(real_dlvsym());
   return choose(
-      handle, symbol,
-      [](void* h, const char* s, const char* v) { return real_dlvsym()(h, s, v); }, version);
+      handle, symbol, [](void* h, const char* s, const char* v) { return real_dlvsym()(h, s, v); },
+      version);
 }
 }
 
-// Arguments are saved over the choice; with no wrapper chosen the registers and the stack are as the
-// caller left them when the C library is entered.
+// Arguments are saved over the choice; with no wrapper chosen the registers and the stack are as
+// the caller left them when the C library is entered.
 __asm__(R"(
     .text
     .globl dlsym

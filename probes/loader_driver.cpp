@@ -1,7 +1,7 @@
-// Look-ups through CUDA itself: cuGetProcAddress in both forms, which libcudart uses for all it calls,
-// and the runtime's entry-point queries. The answer of the real call is replaced by the wrapper that
-// fits name, version and stream flag; for its own name cuGetProcAddress answers itself, because the
-// runtime goes on with that pointer.
+// Look-ups through CUDA itself: cuGetProcAddress in both forms, which libcudart uses for all it
+// calls, and the runtime's entry-point queries. The answer of the real call is replaced by the
+// wrapper that fits name, version and stream flag; for its own name cuGetProcAddress answers
+// itself, because the runtime goes on with that pointer.
 #include "probes/coverage.h"
 #include "probes/cuda_abi.h"
 #include "probes/hook_table.h"
@@ -19,10 +19,10 @@ void* self_for(const char* name, std::uint32_t version, std::uint64_t flags) noe
   if (std::strcmp(name, "cuGetProcAddress") == 0) {
     if (version < with_status) return hook_table[index_of(Hook::cuGetProcAddress)].wrapper[0];
     constexpr std::uint64_t per_thread = 2;
-    const Hook hook = (flags & per_thread) != 0 &&
-                              real_function(Hook::cuGetProcAddress_v2_ptsz) != nullptr
-                          ? Hook::cuGetProcAddress_v2_ptsz
-                          : Hook::cuGetProcAddress_v2;
+    const Hook hook =
+        (flags & per_thread) != 0 && real_function(Hook::cuGetProcAddress_v2_ptsz) != nullptr
+            ? Hook::cuGetProcAddress_v2_ptsz
+            : Hook::cuGetProcAddress_v2;
     return hook_table[index_of(hook)].wrapper[0];
   }
   const Hook hook = hook_named(name);
@@ -31,8 +31,10 @@ void* self_for(const char* name, std::uint32_t version, std::uint64_t flags) noe
 }
 
 // Puts the wrapper in place of what the real call answered.
-void replace(const char* name, void** function, std::uint32_t version, std::uint64_t flags) noexcept {
-  if (name == nullptr || function == nullptr || *function == nullptr || is_wrapper(*function)) return;
+void replace(const char* name, void** function, std::uint32_t version,
+             std::uint64_t flags) noexcept {
+  if (name == nullptr || function == nullptr || *function == nullptr || is_wrapper(*function))
+    return;
   if (stay_out_if_ambiguous() || !recording()) return;
   if (void* self = self_for(name, version, flags)) {
     *function = self;
@@ -82,7 +84,8 @@ std::uint32_t runtime_version() noexcept {
     // Every runtime that has the entry-point query has this one too.
     const Get get = reinterpret_cast<Get>(find_runtime_symbol("cudaRuntimeGetVersion"));
     int value = 0;
-    if (get != nullptr && get(&value) == result_success) version = static_cast<std::uint32_t>(value);
+    if (get != nullptr && get(&value) == result_success)
+      version = static_cast<std::uint32_t>(value);
     known.store(version, std::memory_order_relaxed);
   }
   return version;
@@ -93,7 +96,8 @@ std::uint32_t runtime_version() noexcept {
 
 using namespace hitproof::probes;
 
-HITPROOF_EXPORT int cuGetProcAddress(const char* name, void** function, int version, std::uint64_t flags) {
+HITPROOF_EXPORT int cuGetProcAddress(const char* name, void** function, int version,
+                                     std::uint64_t flags) {
   using Real = int (*)(const char*, void**, int, std::uint64_t);
   const Real real = reinterpret_cast<Real>(real_function(Hook::cuGetProcAddress));
   if (real == nullptr) return result_not_found;
@@ -103,8 +107,8 @@ HITPROOF_EXPORT int cuGetProcAddress(const char* name, void** function, int vers
   return result;
 }
 
-HITPROOF_EXPORT int cuGetProcAddress_v2(const char* name, void** function, int version, std::uint64_t flags,
-                                        int* status) {
+HITPROOF_EXPORT int cuGetProcAddress_v2(const char* name, void** function, int version,
+                                        std::uint64_t flags, int* status) {
   return proc_address(Hook::cuGetProcAddress_v2, name, function, version, flags, status);
 }
 
@@ -114,7 +118,8 @@ HITPROOF_EXPORT int cuGetProcAddress_v2_ptsz(const char* name, void** function, 
 }
 
 #define HP_ENTRY_POINT(symbol, stream_flag)                                                        \
-  HITPROOF_EXPORT int symbol(const char* name, void** function, std::uint64_t flags, int* status) { \
+  HITPROOF_EXPORT int symbol(const char* name, void** function, std::uint64_t flags,               \
+                             int* status) {                                                        \
     using Real = int (*)(const char*, void**, std::uint64_t, int*);                                \
     const Real real = reinterpret_cast<Real>(real_function(Hook::symbol));                         \
     if (real == nullptr) return result_not_found;                                                  \

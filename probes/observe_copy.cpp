@@ -76,8 +76,7 @@ void copy(const Call& call, std::uint64_t dst, std::uint64_t src, std::uint64_t 
 void fill(const Call& call, std::uint64_t dst, std::uint64_t bytes, stream_t stream) noexcept {
   // A fill has no source, and so no direction; it matters because it can wipe a page.
   if (became_node(call, stream)) return;
-  if (call.result == result_success)
-    call.state().bytes.fetch_add(bytes, std::memory_order_relaxed);
+  if (call.result == result_success) call.state().bytes.fetch_add(bytes, std::memory_order_relaxed);
   ++thread_state.call_seq;
   constexpr std::uint8_t no_direction = 4;
   put_copy(call, {dst, 0, bytes}, stream_of(call, stream), no_direction, {});
@@ -103,7 +102,8 @@ void copy_3d(const Call& call, const RuntimeCopy3DPeer* p, stream_t stream) noex
   if (p != nullptr) one(call, recipe(p), stream);
 }
 
-void copy_3d_batch(const Call& call, std::size_t n, const BatchOp3D* ops, stream_t stream) noexcept {
+void copy_3d_batch(const Call& call, std::size_t n, const BatchOp3D* ops,
+                   stream_t stream) noexcept {
   if (ops == nullptr || became_node(call, stream)) return;
   ++thread_state.call_seq;
   constexpr std::uint32_t pointer = 1;
@@ -129,7 +129,8 @@ void copy_batch(const Call& call, void* const* dsts, const void* const* srcs,
   std::size_t attribute = 0; // attributes[k] holds for entries starts[k] .. starts[k + 1] - 1
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    while (starts != nullptr && attribute + 1 < attribute_count && starts[attribute + 1] <= i) ++attribute;
+    while (starts != nullptr && attribute + 1 < attribute_count && starts[attribute + 1] <= i)
+      ++attribute;
     const std::uint8_t access =
         attributes != nullptr && attribute_count > 0 ? access_order(&attributes[attribute]) : 0;
     const Range range{at(dsts[i]), at(srcs[i]), sizes[i]};

@@ -49,13 +49,14 @@ const Driver& driver() noexcept {
   return functions;
 }
 
-// Reads the copy nodes of a graph, those of its child graphs included; false where the driver cannot
-// tell.
+// Reads the copy nodes of a graph, those of its child graphs included; false where the driver
+// cannot tell.
 bool read_nodes(graph_t graph, CopyNodes& out, int depth = 0) {
   constexpr int type_memcpy = 1, type_child = 4, max_depth = 16;
   const Driver& d = driver();
   std::size_t n = 0;
-  if (d.nodes == nullptr || d.type == nullptr || d.copy_params == nullptr || depth > max_depth) return false;
+  if (d.nodes == nullptr || d.type == nullptr || d.copy_params == nullptr || depth > max_depth)
+    return false;
   if (d.nodes(graph, nullptr, &n) != result_success) return false;
   std::vector<node_t> nodes(n);
   if (n != 0 && d.nodes(graph, nodes.data(), &n) != result_success) return false;
@@ -67,12 +68,16 @@ bool read_nodes(graph_t graph, CopyNodes& out, int depth = 0) {
       complete = false;
     } else if (type == type_memcpy) {
       Copy3D copy{};
-      if (d.copy_params(node, &copy) != result_success) complete = false;
-      else out.push_back({node, recipe(&copy)});
+      if (d.copy_params(node, &copy) != result_success)
+        complete = false;
+      else
+        out.push_back({node, recipe(&copy)});
     } else if (type == type_child) {
       graph_t child = nullptr;
-      if (d.child == nullptr || d.child(node, &child) != result_success) complete = false;
-      else complete = read_nodes(child, out, depth + 1) && complete;
+      if (d.child == nullptr || d.child(node, &child) != result_success)
+        complete = false;
+      else
+        complete = read_nodes(child, out, depth + 1) && complete;
     }
   }
   return complete;
@@ -91,7 +96,9 @@ void keep(exec_t exec, graph_t graph) noexcept {
   }
 }
 
-Range linear(std::uint64_t dst, std::uint64_t src, std::uint64_t bytes) noexcept { return {dst, src, bytes}; }
+Range linear(std::uint64_t dst, std::uint64_t src, std::uint64_t bytes) noexcept {
+  return {dst, src, bytes};
+}
 
 } // namespace
 
@@ -116,15 +123,15 @@ void capture_ended(const Call& call) noexcept {
 
 Range recipe(const Copy3D* p) noexcept {
   if (p == nullptr) return {};
-  const auto side = [](std::uint32_t type, const void* host, devptr device, std::size_t x, std::size_t y,
-                       std::size_t z, std::size_t pitch, std::size_t height) {
+  const auto side = [](std::uint32_t type, const void* host, devptr device, std::size_t x,
+                       std::size_t y, std::size_t z, std::size_t pitch, std::size_t height) {
     const std::uint64_t base = type == memory_host ? at(host) : type == memory_array ? 0 : device;
     return base == 0 ? 0 : base + (z * height + y) * pitch + x;
   };
-  return linear(side(p->dst_type, p->dst_host, p->dst_device, p->dst_x, p->dst_y, p->dst_z, p->dst_pitch,
-                     p->dst_height),
-                side(p->src_type, p->src_host, p->src_device, p->src_x, p->src_y, p->src_z, p->src_pitch,
-                     p->src_height),
+  return linear(side(p->dst_type, p->dst_host, p->dst_device, p->dst_x, p->dst_y, p->dst_z,
+                     p->dst_pitch, p->dst_height),
+                side(p->src_type, p->src_host, p->src_device, p->src_x, p->src_y, p->src_z,
+                     p->src_pitch, p->src_height),
                 p->width * p->height * p->depth);
 }
 
@@ -164,9 +171,11 @@ void exec_updated(const Call& call, exec_t exec, graph_t graph) noexcept {
     const LockGuard guard(lock);
     if (execs == nullptr) return;
     CopyNodes& nodes = (*execs)[exec];
-    if (nodes.size() != fresh.size()) nodes = std::move(fresh);
+    if (nodes.size() != fresh.size())
+      nodes = std::move(fresh);
     else
-      for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i].range = fresh[i].range;
+      for (std::size_t i = 0; i < nodes.size(); ++i)
+        nodes[i].range = fresh[i].range;
   } catch (const std::bad_alloc&) {
     count_dropped(Counter::graph_unreadable);
   }
@@ -203,7 +212,8 @@ void launched(const Call& call, exec_t exec, stream_t stream) noexcept {
         return;
       }
       total = found->second.size();
-      for (; n < piece && begin + n < total; ++n) ranges[n] = found->second[begin + n].range;
+      for (; n < piece && begin + n < total; ++n)
+        ranges[n] = found->second[begin + n].range;
     }
     copy_graph(call, ranges, n, begin, total, stream);
     begin += n;

@@ -8,7 +8,11 @@ namespace hitproof::probes {
 namespace {
 
 enum MemoryOp : std::uint8_t {
-  op_alloc = 0, op_host_alloc = 2, op_host_register = 4, op_ipc_export = 6, op_ipc_open = 7
+  op_alloc = 0,
+  op_host_alloc = 2,
+  op_host_register = 4,
+  op_ipc_export = 6,
+  op_ipc_open = 7
 };
 
 // What `freeing` took out, for the record that is written when the call has returned. Thread-local:
@@ -73,7 +77,8 @@ void forget_range(std::uint64_t address) noexcept { taken = remove_range(address
 
 void gone(const Call& call, std::uint64_t address, std::uint8_t op) noexcept {
   // A refused call freed nothing: the range goes back.
-  if (call.result != result_success && taken.bytes != 0) add_range(taken.base, taken.bytes, taken.kind);
+  if (call.result != result_success && taken.bytes != 0)
+    add_range(taken.base, taken.bytes, taken.kind);
   put_memory(call, op, address, taken.bytes);
 }
 
@@ -92,7 +97,8 @@ void ipc_opened(const Call& call, std::uint64_t address, const IpcHandle* handle
   if (address != 0 && !allocation_of(address, base, bytes)) count_dropped(Counter::addresses);
   if (address != 0 && bytes != 0) map(address, base + bytes - address, Memory::device);
   put_memory(call, op_ipc_open, address, bytes,
-             handle != nullptr ? schema::sha256(handle->bytes, sizeof handle->bytes) : schema::Digest{});
+             handle != nullptr ? schema::sha256(handle->bytes, sizeof handle->bytes)
+                               : schema::Digest{});
 }
 
 } // namespace hitproof::probes

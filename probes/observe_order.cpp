@@ -71,7 +71,8 @@ void memory_ops(const Call& call, stream_t stream, unsigned n, const BatchMemOp*
     const bool wide = op.operation == wait64 || op.operation == write64;
     const bool waits = op.operation == wait32 || op.operation == wait64;
     if (!wide && !waits && op.operation != write32) continue; // flush and barrier name no value
-    schema::rec::order_op r = start(call, waits ? op_wait_value : op_write_value, stream, op.address);
+    schema::rec::order_op r =
+        start(call, waits ? op_wait_value : op_write_value, stream, op.address);
     r.value = wide ? op.value : op.value & 0xffffffffu;
     put(call.state(), r, call.begin_ns);
   }
@@ -91,7 +92,8 @@ void context_chosen(const Call& call) noexcept {
     found.store(get, std::memory_order_relaxed);
   }
   int device = 0;
-  if (get != nullptr && reinterpret_cast<Get>(get)(&device) == result_success) thread_state.device = device;
+  if (get != nullptr && reinterpret_cast<Get>(get)(&device) == result_success)
+    thread_state.device = device;
 }
 
 } // namespace hitproof::probes

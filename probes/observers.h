@@ -13,7 +13,9 @@ inline void none() noexcept {}
 inline std::uint64_t at(const void* p) noexcept { return reinterpret_cast<std::uint64_t>(p); }
 inline std::uint64_t at(devptr p) noexcept { return p; }
 inline std::uint64_t at(host_fn f) noexcept { return reinterpret_cast<std::uint64_t>(f); }
-inline stream_t as_stream(std::uint64_t handle) noexcept { return reinterpret_cast<stream_t>(handle); }
+inline stream_t as_stream(std::uint64_t handle) noexcept {
+  return reinterpret_cast<stream_t>(handle);
+}
 // The handle that a successful call wrote, else null.
 inline void* made(const Call& call, void* const* out) noexcept {
   return call.result == result_success && out != nullptr ? *out : nullptr;
@@ -29,25 +31,27 @@ struct Range {
 inline std::uint8_t access_order(const CopyAttributes* a) noexcept {
   return a == nullptr ? 0 : static_cast<std::uint8_t>(a->src_access_order);
 }
-void copy(const Call& call, std::uint64_t dst, std::uint64_t src, std::uint64_t bytes, stream_t stream,
-          std::uint8_t access = 0) noexcept;
+void copy(const Call& call, std::uint64_t dst, std::uint64_t src, std::uint64_t bytes,
+          stream_t stream, std::uint8_t access = 0) noexcept;
 void fill(const Call& call, std::uint64_t dst, std::uint64_t bytes, stream_t stream) noexcept;
 void copy_2d(const Call& call, const Copy2D* p, stream_t stream) noexcept;
 void copy_3d(const Call& call, const Copy3D* p, stream_t stream) noexcept;
 void copy_3d(const Call& call, const RuntimeCopy3D* p, stream_t stream) noexcept;
 void copy_3d(const Call& call, const RuntimeCopy3DPeer* p, stream_t stream) noexcept;
-void copy_3d_batch(const Call& call, std::size_t count, const BatchOp3D* ops, stream_t stream) noexcept;
-void copy_batch(const Call& call, void* const* dsts, const void* const* srcs, const std::size_t* sizes,
-                std::size_t count, const CopyAttributes* attributes, const std::size_t* starts,
-                std::size_t attribute_count, stream_t stream) noexcept;
-inline void copy_batch(const Call& call, void* const* dsts, void* const* srcs, const std::size_t* sizes,
-                       std::size_t count, const CopyAttributes* attributes, const std::size_t* starts,
+void copy_3d_batch(const Call& call, std::size_t count, const BatchOp3D* ops,
+                   stream_t stream) noexcept;
+void copy_batch(const Call& call, void* const* dsts, const void* const* srcs,
+                const std::size_t* sizes, std::size_t count, const CopyAttributes* attributes,
+                const std::size_t* starts, std::size_t attribute_count, stream_t stream) noexcept;
+inline void copy_batch(const Call& call, void* const* dsts, void* const* srcs,
+                       const std::size_t* sizes, std::size_t count,
+                       const CopyAttributes* attributes, const std::size_t* starts,
                        std::size_t attribute_count, stream_t stream) noexcept {
   copy_batch(call, dsts, const_cast<const void* const*>(srcs), sizes, count, attributes, starts,
              attribute_count, stream);
 }
-// Copies of one launch of a graph: `count` of its `total` copy nodes, from number `first` on. All rows
-// of a launch share the call number.
+// Copies of one launch of a graph: `count` of its `total` copy nodes, from number `first` on. All
+// rows of a launch share the call number.
 void copy_graph(const Call& call, const Range* ranges, std::size_t count, std::size_t first,
                 std::size_t total, stream_t stream) noexcept;
 // libcudart.so.12 has an argument more in its batch calls.
@@ -55,10 +59,22 @@ bool runtime_has_fail_index() noexcept;
 
 // ---- order (observe_order.cpp)
 enum OrderOp : std::uint8_t {
-  op_event_create = 0, op_event_destroy = 1, op_event_record = 2, op_event_query = 3,
-  op_event_synchronize = 4, op_stream_wait_event = 5, op_stream_synchronize = 6, op_stream_query = 7,
-  op_device_synchronize = 8, op_host_function = 9, op_write_value = 10, op_wait_value = 11,
-  op_event_export = 12, op_event_open = 13, op_stream_create = 14, op_stream_destroy = 15
+  op_event_create = 0,
+  op_event_destroy = 1,
+  op_event_record = 2,
+  op_event_query = 3,
+  op_event_synchronize = 4,
+  op_stream_wait_event = 5,
+  op_stream_synchronize = 6,
+  op_stream_query = 7,
+  op_device_synchronize = 8,
+  op_host_function = 9,
+  op_write_value = 10,
+  op_wait_value = 11,
+  op_event_export = 12,
+  op_event_open = 13,
+  op_stream_create = 14,
+  op_stream_destroy = 15
 };
 void order(const Call& call, OrderOp op, stream_t stream, event_t event) noexcept;
 void event_recorded(const Call& call, stream_t stream, event_t event, unsigned flags) noexcept;

@@ -14,18 +14,27 @@ namespace {
 
 enum : std::uint8_t { place_device = 0, place_host = 1 };
 enum : std::uint8_t { moment_leaving = 0, moment_landing = 1 };
-enum : std::uint16_t { mark_announced = 0, mark_delay_begins = 1, mark_delay_ended = 2, mark_complete = 3 };
+enum : std::uint16_t {
+  mark_announced = 0,
+  mark_delay_begins = 1,
+  mark_delay_ended = 2,
+  mark_complete = 3
+};
 
-const void* memory(std::uint64_t address) noexcept { return reinterpret_cast<const void*>(address); }
+const void* memory(std::uint64_t address) noexcept {
+  return reinterpret_cast<const void*>(address);
+}
 
 std::uint64_t key_of(const WatchedPage& page) noexcept {
   return poison::poison_key(settings().recording_tag, {page.entry, page.block, page.generation});
 }
 
-void digest(const Transfer& t, const WatchedPage& page, std::uint8_t place, std::uint8_t moment) noexcept {
+void digest(const Transfer& t, const WatchedPage& page, std::uint8_t place,
+            std::uint8_t moment) noexcept {
   const std::uint64_t address = place == place_device ? page.device : page.host;
   if (address == 0) return;
-  const schema::PageDigests digests = schema::page_digests(memory(address), page.content, page.bytes);
+  const schema::PageDigests digests =
+      schema::page_digests(memory(address), page.content, page.bytes);
   schema::rec::page_digest r;
   r.transfer = t.id;
   r.content = digests.content;
@@ -45,15 +54,17 @@ void compare(const Transfer& t, const WatchedPage& page) noexcept {
   if (page.device == 0 || page.host == 0) return;
   const std::uint32_t padding = page.bytes - page.content;
   const auto content = kernels::page_compare(memory(page.device), memory(page.host), page.content);
-  const auto rest =
-      kernels::page_compare(memory(page.device + page.content), memory(page.host + page.content), padding);
+  const auto rest = kernels::page_compare(memory(page.device + page.content),
+                                          memory(page.host + page.content), padding);
   schema::rec::page_compare r;
   r.transfer = t.id;
   r.content_bytes = page.content;
   r.content_differ = content.differ;
   r.padding_bytes = padding;
   r.padding_differ = rest.differ;
-  r.first_differ = content.first >= 0 ? content.first : rest.first < 0 ? -1 : rest.first + page.content;
+  r.first_differ = content.first >= 0 ? content.first
+                   : rest.first < 0   ? -1
+                                      : rest.first + page.content;
   r.block = page.block;
   r.token_end = page.token_end;
   r.rank = page.rank;
@@ -69,12 +80,14 @@ void poison_page(WatchedPage& page) noexcept {
 // Read back at once, so that the proof is older than any copy on this stream.
 void verify_poison(WatchedPage& page) noexcept {
   page.poison_ns = schema::now();
-  const auto found = kernels::poison_count(memory(page.device), page.bytes, page.content, key_of(page));
+  const auto found =
+      kernels::poison_count(memory(page.device), page.bytes, page.content, key_of(page));
   page.verified = found.words * kernels::poison_word_bytes + found.tail_bytes;
 }
 
 void residue(const Transfer& t, const WatchedPage& page) noexcept {
-  const auto left = kernels::poison_count(memory(page.device), page.bytes, page.content, key_of(page));
+  const auto left =
+      kernels::poison_count(memory(page.device), page.bytes, page.content, key_of(page));
   schema::rec::page_poison r;
   r.transfer = t.id;
   r.page_bytes = page.bytes;
@@ -138,7 +151,8 @@ void after_copies(Work& work) noexcept {
     const WatchedPage& page = t.pages[i];
     if (page.held != 0) continue; // nothing lands
     if (poisons(t, page)) residue(t, page);
-    if (has(HITPROOF_MODE_DIGESTS)) digest(t, page, t.loads() ? place_device : place_host, moment_landing);
+    if (has(HITPROOF_MODE_DIGESTS))
+      digest(t, page, t.loads() ? place_device : place_host, moment_landing);
     if (has(HITPROOF_MODE_COMPARE)) compare(t, page);
   }
 }
@@ -164,7 +178,8 @@ bool watches_pages() noexcept {
 
 } // namespace
 
-void put_mark(std::uint64_t transfer, std::uint16_t kind, std::uint64_t event, std::uint64_t value) noexcept {
+void put_mark(std::uint64_t transfer, std::uint16_t kind, std::uint64_t event,
+              std::uint64_t value) noexcept {
   schema::rec::transfer_mark r;
   r.transfer = transfer;
   r.event = event;

@@ -1,6 +1,7 @@
-// What is done to the pages of a transfer on its own stream: before the copies (poison and its proof,
-// the save's delay, digests of what leaves) and behind them (residue, digests of what landed, the
-// comparison with the other side). Only facts are written down; what they mean is the auditor's.
+// What is done to the pages of a transfer on its own stream: before the copies (poison and its
+// proof, the save's delay, digests of what leaves) and behind them (residue, digests of what
+// landed, the comparison with the other side). Only facts are written down; what they mean is the
+// auditor's.
 #pragma once
 
 #include "probes/transfer.h"
@@ -13,6 +14,7 @@ void watch_before_copies(Transfer& t) noexcept;
 // work is done, gives its slot back.
 void watch_after_copies(Transfer& t, std::uint64_t event) noexcept;
 
-void put_mark(std::uint64_t transfer, std::uint16_t kind, std::uint64_t event, std::uint64_t value) noexcept;
+void put_mark(std::uint64_t transfer, std::uint16_t kind, std::uint64_t event,
+              std::uint64_t value) noexcept;
 
 } // namespace hitproof::probes

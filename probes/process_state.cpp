@@ -45,7 +45,8 @@ Settings read_environment(const char* directory) noexcept {
   s.mode = HITPROOF_MODE_LEDGER;
   s.recording_tag = poison::recording_tag(directory);
   if (says("HITPROOF_PROBES", "metadata")) return s;
-  s.mode |= HITPROOF_MODE_DIGESTS | HITPROOF_MODE_POISON | HITPROOF_MODE_TAILS | HITPROOF_MODE_COMPARE;
+  s.mode |=
+      HITPROOF_MODE_DIGESTS | HITPROOF_MODE_POISON | HITPROOF_MODE_TAILS | HITPROOF_MODE_COMPARE;
   s.delay_ns = number("HITPROOF_SAVE_DELAY_MS") * 1'000'000u;
   if (s.delay_ns != 0) s.mode |= HITPROOF_MODE_DELAY;
   if (says("HITPROOF_TAIL_EFFECT", "effective")) s.flip = 1;
@@ -80,7 +81,8 @@ void meta(const char* name, std::string_view value) noexcept {
 }
 
 void write_environment() noexcept {
-  // By allow-list: what changes how the engine or the probe behaves, nothing that names the machine.
+  // By allow-list: what changes how the engine or the probe behaves, nothing that names the
+  // machine.
   static constexpr const char* allowed[] = {"CUDA_", "HITPROOF_", "VLLM_", "LMCACHE_"};
   for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
     const char* equals = std::strchr(*e, '=');
@@ -100,7 +102,8 @@ void write_environment() noexcept {
 const Settings& settings() noexcept { return current; }
 
 void SpinLock::lock() noexcept {
-  while (held_.exchange(true, std::memory_order_acquire)) sched_yield();
+  while (held_.exchange(true, std::memory_order_acquire))
+    sched_yield();
 }
 
 void start_recording() noexcept {
@@ -142,10 +145,11 @@ bool stay_out_if_ambiguous() noexcept {
   activity.store(Activity::inert, std::memory_order_release);
   if (was_recording) {
     char line[256];
-    const int n = std::snprintf(line, sizeof line,
-                                "hitproof: %d libcudart and %d libcuda are mapped in process %d: the "
-                                "probe cannot tell whose calls are whose and stays out\n",
-                                seen.runtimes, seen.drivers, static_cast<int>(getpid()));
+    const int n =
+        std::snprintf(line, sizeof line,
+                      "hitproof: %d libcudart and %d libcuda are mapped in process %d: the "
+                      "probe cannot tell whose calls are whose and stays out\n",
+                      seen.runtimes, seen.drivers, static_cast<int>(getpid()));
     if (n > 0 && write(2, line, static_cast<std::size_t>(n)) < 0) return true;
   }
   return true;
@@ -185,8 +189,8 @@ void write_hook_records_once() noexcept {
 
 namespace {
 
-// Before the program's own constructors where the loader's order allows it; a hooked call that comes
-// earlier starts the recording itself.
+// Before the program's own constructors where the loader's order allows it; a hooked call that
+// comes earlier starts the recording itself.
 __attribute__((constructor)) void at_load() {
   if (!recording()) return;
   const CudaLibraries seen = cuda_libraries();

@@ -1,6 +1,6 @@
-// What the probe knows about its process: whether it records at all, in which mode, and the counters
-// of what it could not record. Made once, at load or at the first hooked call, whichever comes first;
-// made anew in a forked child.
+// What the probe knows about its process: whether it records at all, in which mode, and the
+// counters of what it could not record. Made once, at load or at the first hooked call, whichever
+// comes first; made anew in a forked child.
 #pragma once
 
 #include <atomic>
@@ -33,8 +33,8 @@ inline bool recording() noexcept {
   return activity.load(std::memory_order_acquire) == Activity::recording;
 }
 
-// Two runtimes or two drivers are mapped: the probe cannot know whose call is whose. It says so once
-// and from then on only passes calls through. Returns true where that is so.
+// Two runtimes or two drivers are mapped: the probe cannot know whose call is whose. It says so
+// once and from then on only passes calls through. Returns true where that is so.
 bool stay_out_if_ambiguous() noexcept;
 
 // Writes role, rank, executable and mode (again, when the program announces its role).

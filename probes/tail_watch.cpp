@@ -1,5 +1,6 @@
-// Reads that the probe puts on the program's stream at the addresses the program says it will compute
-// with: recurrent states, tails, pooled keys; and, in the diagnostic run alone, the flip of one byte.
+// Reads that the probe puts on the program's stream at the addresses the program says it will
+// compute with: recurrent states, tails, pooled keys; and, in the diagnostic run alone, the flip of
+// one byte.
 #include "kernels/page_ops.h"
 #include "probes/device_work.h"
 #include "probes/hitproof.h"
@@ -19,9 +20,12 @@ bool has(std::uint32_t bit) noexcept { return recording() && (settings().mode & 
 
 void lost() noexcept { count_dropped(Counter::page_records); }
 
-template <class State> void put(void* stream, const State& state, void (*work)(State&) noexcept) noexcept {
-  if (!device_memory_is_readable()) count(Counter::not_addressable);
-  else if (!put_on_stream<State>(stream, state, work)) lost();
+template <class State>
+void put(void* stream, const State& state, void (*work)(State&) noexcept) noexcept {
+  if (!device_memory_is_readable())
+    count(Counter::not_addressable);
+  else if (!put_on_stream<State>(stream, state, work))
+    lost();
 }
 
 // ---- recurrent states
@@ -54,7 +58,8 @@ kernels::StridedBlock effective_layout(const hitproof_tail_read_t& t) noexcept {
   return {halves, t.ring, t.channels, t.element_bytes, t.stride[0], t.stride[1], t.stride[2]};
 }
 kernels::StridedBlock contiguous_layout(const hitproof_tail_read_t& t) noexcept {
-  return {halves, t.ring, t.channels, t.element_bytes, std::uint32_t{t.ring} * t.channels, t.channels, 1};
+  return {halves,     t.ring, t.channels, t.element_bytes, std::uint32_t{t.ring} * t.channels,
+          t.channels, 1};
 }
 
 constexpr std::size_t largest_tail = 32768; // bytes of one tail, on the stream worker's stack
@@ -75,8 +80,10 @@ void read_tail(hitproof_tail_read_t& t) noexcept {
   r.nonzero = static_cast<std::uint32_t>(kernels::nonzero_elements(effective, n, t.element_bytes));
   if (t.naive != nullptr) {
     kernels::strided_gather(t.naive, contiguous_layout(t), naive);
-    r.naive_nonzero = static_cast<std::uint32_t>(kernels::nonzero_elements(naive, n, t.element_bytes));
-    r.naive_equal = static_cast<std::uint32_t>(kernels::equal_elements(effective, naive, n, t.element_bytes));
+    r.naive_nonzero =
+        static_cast<std::uint32_t>(kernels::nonzero_elements(naive, n, t.element_bytes));
+    r.naive_equal =
+        static_cast<std::uint32_t>(kernels::equal_elements(effective, naive, n, t.element_bytes));
   }
   r.rank = t.rank;
   r.entry = t.entry;
@@ -107,15 +114,17 @@ struct FlipWork {
   std::uint32_t position;
 };
 
-// The element with the largest magnitude among the keys of the newest slot: a flip of its sign is sure
-// to reach the pooled key, where a small one could vanish in rounding. bf16 orders like its bits.
+// The element with the largest magnitude among the keys of the newest slot: a flip of its sign is
+// sure to reach the pooled key, where a small one could vanish in rounding. bf16 orders like its
+// bits.
 std::uint32_t strongest_channel(const hitproof_tail_read_t& t, std::uint32_t slot) noexcept {
   const auto* base = static_cast<const unsigned char*>(t.effective);
   std::uint32_t best = 0, best_value = 0;
   for (std::uint32_t c = 0; c < t.channels; ++c) {
     std::uint32_t value = 0;
     const std::size_t element = std::size_t{slot} * t.stride[1] + std::size_t{c} * t.stride[2];
-    std::memcpy(&value, base + element * t.element_bytes, t.element_bytes < 4 ? t.element_bytes : 4u);
+    std::memcpy(&value, base + element * t.element_bytes,
+                t.element_bytes < 4 ? t.element_bytes : 4u);
     value &= (1u << (8 * (t.element_bytes < 4 ? t.element_bytes : 4u) - 1)) - 1; // without the sign
     if (value > best_value) {
       best = c;
@@ -130,9 +139,11 @@ void flip_byte(FlipWork& w) noexcept {
   const std::uint32_t slot = (w.position - 1) % t.ring; // written by the step before this one
   const std::uint32_t channel = strongest_channel(t, slot);
   const bool naive = settings().flip == 2;
-  const std::size_t element = naive ? std::size_t{slot} * t.channels + channel
-                                    : std::size_t{slot} * t.stride[1] + std::size_t{channel} * t.stride[2];
-  auto* byte = static_cast<unsigned char*>(naive ? t.naive : t.effective) + element * t.element_bytes +
+  const std::size_t element =
+      naive ? std::size_t{slot} * t.channels + channel
+            : std::size_t{slot} * t.stride[1] + std::size_t{channel} * t.stride[2];
+  auto* byte = static_cast<unsigned char*>(naive ? t.naive : t.effective) +
+               element * t.element_bytes +
                (t.element_bytes - 1); // the highest byte: sign and exponent
   *byte ^= 0x80;
   schema::rec::tail_flip r;
@@ -151,7 +162,8 @@ bool first_flip(const hitproof_tail_read_t& t) noexcept {
   static std::uint64_t flipped[room];
   static std::size_t used = 0;
   static SpinLock lock;
-  const std::uint64_t key = (t.request * 0x9e3779b97f4a7c15u) ^ (std::uint64_t{t.rank} << 16) ^ t.entry;
+  const std::uint64_t key =
+      (t.request * 0x9e3779b97f4a7c15u) ^ (std::uint64_t{t.rank} << 16) ^ t.entry;
   const LockGuard guard(lock);
   for (std::size_t i = 0; i < used; ++i) {
     if (flipped[i] == key) return false;
@@ -186,21 +198,28 @@ void hitproof_state(const hitproof_state_t* s) {
 
 void hitproof_tail_read(const hitproof_tail_read_t* t) {
   if (!has(HITPROOF_MODE_TAILS) || t == nullptr) return;
-  if (plausible(*t)) put<hitproof_tail_read_t>(t->stream, *t, read_tail);
-  else lost();
+  if (plausible(*t))
+    put<hitproof_tail_read_t>(t->stream, *t, read_tail);
+  else
+    lost();
 }
 
 void hitproof_pooled_key(const hitproof_pooled_key_t* k) {
   if (!has(HITPROOF_MODE_DIGESTS) || k == nullptr) return;
-  if (k->key != nullptr) put<hitproof_pooled_key_t>(k->stream, *k, digest_pooled_key);
-  else lost();
+  if (k->key != nullptr)
+    put<hitproof_pooled_key_t>(k->stream, *k, digest_pooled_key);
+  else
+    lost();
 }
 
 void hitproof_tail_step(const hitproof_tail_read_t* t, uint32_t position) {
   if (!has(HITPROOF_MODE_TAIL_EFFECT) || t == nullptr) return;
-  // In the middle of a pool: some of its tokens are in the tail, and the pooled key is still to come.
+  // In the middle of a pool: some of its tokens are in the tail, and the pooled key is still to
+  // come.
   const std::uint32_t inside = position % 4;
-  if ((inside != 1 && inside != 2) || !plausible(*t) || (settings().flip == 2 && t->naive == nullptr)) return;
+  if ((inside != 1 && inside != 2) || !plausible(*t) ||
+      (settings().flip == 2 && t->naive == nullptr))
+    return;
   if (first_flip(*t)) put<FlipWork>(t->stream, {*t, position}, flip_byte);
 }
 

@@ -10,8 +10,9 @@
 namespace hitproof::probes {
 namespace {
 
-// Slots are never given back to the system: their number is the largest number of transfers that were
-// under way at once. An open slot is found by id, so that the closing call may come from another thread.
+// Slots are never given back to the system: their number is the largest number of transfers that
+// were under way at once. An open slot is found by id, so that the closing call may come from
+// another thread.
 constexpr std::size_t max_slots = 4096;
 Transfer* slots[max_slots];
 std::size_t slot_count = 0;
@@ -41,7 +42,8 @@ bool reserve(Transfer& t, std::size_t capacity) noexcept {
   auto* pages = static_cast<WatchedPage*>(std::realloc(t.pages, capacity * sizeof(WatchedPage)));
   if (pages == nullptr) return false;
   t.pages = pages;
-  auto* order = static_cast<std::uint32_t*>(std::realloc(t.by_address, capacity * sizeof(std::uint32_t)));
+  auto* order =
+      static_cast<std::uint32_t*>(std::realloc(t.by_address, capacity * sizeof(std::uint32_t)));
   if (order == nullptr) return false;
   t.by_address = order;
   t.capacity = capacity;
@@ -107,8 +109,10 @@ Transfer* open_transfer(const hitproof_transfer_t& a) noexcept {
   t->next_token = a.next_token;
   t->rank = a.rank;
   t->direction = a.direction;
-  if (a.key != nullptr) std::memcpy(t->key, a.key, sizeof t->key);
-  else std::memset(t->key, 0, sizeof t->key);
+  if (a.key != nullptr)
+    std::memcpy(t->key, a.key, sizeof t->key);
+  else
+    std::memset(t->key, 0, sizeof t->key);
   t->ready = t->sorted = false;
   t->owner = &thread_state;
   t->page_count = 0;
@@ -135,7 +139,8 @@ bool add_page(Transfer& t, const WatchedPage& page) noexcept {
 }
 
 void sort_pages(Transfer& t) noexcept {
-  for (std::size_t i = 0; i < t.page_count; ++i) t.by_address[i] = static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < t.page_count; ++i)
+    t.by_address[i] = static_cast<std::uint32_t>(i);
   std::sort(t.by_address, t.by_address + t.page_count, [&](std::uint32_t a, std::uint32_t b) {
     return t.pages[a].device < t.pages[b].device;
   });
@@ -177,7 +182,8 @@ std::uint64_t content_bytes_of(std::uint16_t rank, std::uint16_t entry) noexcept
 void forget_transfers_after_fork() noexcept {
   // The parent's streams do not exist here: nothing that was open will ever be finished.
   lock.reset();
-  for (std::size_t i = 0; i < slot_count; ++i) slots[i]->used = false;
+  for (std::size_t i = 0; i < slot_count; ++i)
+    slots[i]->used = false;
 }
 
 } // namespace hitproof::probes

@@ -1,5 +1,5 @@
-// Transfers as the program announced them: what each page is, from announcement to the last closure on
-// its stream. A thread's open transfers are what its copies are matched against.
+// Transfers as the program announced them: what each page is, from announcement to the last closure
+// on its stream. A thread's open transfers are what its copies are matched against.
 #pragma once
 
 #include "probes/hitproof.h"
@@ -56,8 +56,8 @@ struct PageHit {
   std::uint32_t block = HITPROOF_UNKNOWN;
   std::uint16_t entry = 0xffff;
 };
-// The announced page of this thread's open transfers that a copy touches: of a load by destination, of
-// a save by source.
+// The announced page of this thread's open transfers that a copy touches: of a load by destination,
+// of a save by source.
 PageHit page_of_copy(std::uint64_t dst, std::uint64_t src) noexcept;
 
 // What is known of the entries of this process: where content ends and padding begins.

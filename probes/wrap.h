@@ -27,10 +27,9 @@
 
 namespace hitproof::probes {
 #define HP_CALL(level, symbol, per_thread, asked, since, parameters, arguments, before, after)     \
-  template <unsigned Slot> int wrap_##symbol parameters {                                          \
-    HP_BODY(symbol, per_thread, arguments, parameters, before, after)                              \
-  }                                                                                                \
-  HITPROOF_EXPORT int symbol parameters;
+  template <unsigned Slot>                                                                         \
+  int wrap_##symbol parameters{HP_BODY(symbol, per_thread, arguments, parameters, before,          \
+                                       after)} HITPROOF_EXPORT int symbol parameters;
 #define HP_COPY(level, symbol, per_thread, asked, since, parameters, arguments, after)             \
   HP_CALL(level, symbol, per_thread, asked, since, parameters, arguments, none(), after)
 #define HP_LOADER(symbol)

@@ -13,7 +13,8 @@ using Bytes = std::vector<unsigned char>;
 Bytes random_bytes(std::size_t n, unsigned seed) {
   std::mt19937 random(seed);
   Bytes bytes(n);
-  for (auto& b : bytes) b = static_cast<unsigned char>(random());
+  for (auto& b : bytes)
+    b = static_cast<unsigned char>(random());
   return bytes;
 }
 
@@ -37,7 +38,8 @@ TEST(PageCompare, AgreesWithByteLoopAtEveryLengthAndPlace) {
 TEST(NonzeroBytes, CountsEveryOne) {
   Bytes bytes(1000, 0);
   EXPECT_EQ(nonzero_bytes(bytes.data(), bytes.size()), 0u);
-  for (std::size_t i : {0u, 31u, 32u, 992u, 999u}) bytes[i] = 7;
+  for (std::size_t i : {0u, 31u, 32u, 992u, 999u})
+    bytes[i] = 7;
   EXPECT_EQ(nonzero_bytes(bytes.data(), bytes.size()), 5u);
   EXPECT_EQ(nonzero_bytes(bytes.data(), 999), 4u);
 }
@@ -85,11 +87,13 @@ TEST(StridedGather, FollowsAllThreeStrides) {
   std::size_t k = 0;
   for (int h = 0; h < 2; ++h)
     for (int s = 0; s < 3; ++s)
-      for (int c = 0; c < 4; ++c) EXPECT_EQ(out[k++], h * 100 + s * 20 + c * 2);
+      for (int c = 0; c < 4; ++c)
+        EXPECT_EQ(out[k++], h * 100 + s * 20 + c * 2);
   const StridedBlock dense{1, 2, 5, 2, 0, 5, 1};
   std::vector<std::uint16_t> row(dense.elements());
   strided_gather(memory.data(), dense, row.data());
-  for (std::size_t i = 0; i < row.size(); ++i) EXPECT_EQ(row[i], i);
+  for (std::size_t i = 0; i < row.size(); ++i)
+    EXPECT_EQ(row[i], i);
 }
 
 TEST(Elements, CountsNonzeroAndEqual) {

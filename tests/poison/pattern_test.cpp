@@ -1,6 +1,5 @@
-#include "poison/pattern.h"
-
 #include "kernels/page_ops.h"
+#include "poison/pattern.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -29,7 +28,8 @@ TEST(Pattern, HasNoZeroByteAndDiffersEverywhere) {
   kernels::poison_fill(a.data(), a.size(), poison_key(1, {3, 5, 7}));
   kernels::poison_fill(b.data(), b.size(), poison_key(1, {3, 5, 8}));
   EXPECT_EQ(kernels::nonzero_bytes(a.data(), a.size()), a.size());
-  for (std::size_t i = 0; i < a.size(); i += 8) EXPECT_NE(std::memcmp(&a[i], &b[i], 8), 0);
+  for (std::size_t i = 0; i < a.size(); i += 8)
+    EXPECT_NE(std::memcmp(&a[i], &b[i], 8), 0);
 }
 
 TEST(Pattern, OfAnotherRecordingIsNotOurs) {
@@ -42,7 +42,8 @@ TEST(Pattern, OfAnotherRecordingIsNotOurs) {
 TEST(Pattern, RandomDataIsNotPoison) {
   std::mt19937_64 random(5);
   int taken = 0;
-  for (int i = 0; i < 1'000'000; ++i) taken += owner_of_word(77, random(), 8u * (i % 512)).has_value();
+  for (int i = 0; i < 1'000'000; ++i)
+    taken += owner_of_word(77, random(), 8u * (i % 512)).has_value();
   EXPECT_LT(taken, 12) << "expected about one in 2^20";
 }
 
@@ -50,7 +51,8 @@ TEST(Residue, NamesTheOwnerOfWhatIsLeft) {
   const Owner ours{12, 345, 6}, other{12, 346, 2};
   std::vector<unsigned char> page(8192);
   std::mt19937 random(3);
-  for (auto& b : page) b = static_cast<unsigned char>(random());
+  for (auto& b : page)
+    b = static_cast<unsigned char>(random());
   std::vector<unsigned char> poison(8192);
   kernels::poison_fill(poison.data(), poison.size(), poison_key(9, ours));
   std::memcpy(&page[6000], &poison[6000], 8192 - 6000); // the end was never written

@@ -1,14 +1,15 @@
-// The hooks' argument lists against the real CUDA headers, at compile time: the same number of arguments,
-// each of the same size and passed the same way. Built only where a toolkit is installed.
-#include <cuda.h>
-#include <cuda_runtime_api.h>
-
+// The hooks' argument lists against the real CUDA headers, at compile time: the same number of
+// arguments, each of the same size and passed the same way. Built only where a toolkit is
+// installed.
 #include "probes/cuda_abi.h"
 
 #include <cstdio>
+#include <cuda.h>
+#include <cuda_runtime_api.h>
 #include <type_traits>
 
-// Calls that CUDA 13.0 does not declare: older forms that its libraries still export, and newer ones.
+// Calls that CUDA 13.0 does not declare: older forms that its libraries still export, and newer
+// ones.
 struct NotDeclared {};
 extern "C" {
 #define HITPROOF_NOT_DECLARED(symbol) void symbol(NotDeclared)
@@ -23,8 +24,10 @@ namespace hitproof::probes {
 namespace {
 
 template <class A, class B>
-constexpr bool same_argument = sizeof(A) == sizeof(B) && std::is_class_v<A> == std::is_class_v<B> &&
-                               std::is_floating_point_v<A> == std::is_floating_point_v<B>;
+constexpr bool
+    same_argument = sizeof(A) == sizeof(B) &&
+                    std::is_class_v<A> == std::is_class_v<B>&& std::is_floating_point_v<A> ==
+                        std::is_floating_point_v<B>;
 
 template <class Header, class Ours> struct SameCall : std::false_type {};
 template <class R, class... A, class... B>
@@ -33,11 +36,12 @@ struct SameCall<R (*)(A...), int (*)(B...)>
 
 template <class Header, class Ours> struct SameArguments : std::true_type {};
 template <class R, class... A, class... B>
-  requires(sizeof...(A) == sizeof...(B))
-struct SameArguments<R (*)(A...), int (*)(B...)> : std::bool_constant<(same_argument<A, B> && ...)> {};
+requires(sizeof...(A) == sizeof...(B)) struct SameArguments<R (*)(A...), int (*)(B...)>
+    : std::bool_constant<(same_argument<A, B> && ...)> {
+};
 
 template <class Header, class Ours>
-constexpr bool same_abi = SameCall<Header, Ours>::value && SameArguments<Header, Ours>::value;
+constexpr bool same_abi = SameCall<Header, Ours>::value&& SameArguments<Header, Ours>::value;
 template <class Ours> constexpr bool same_abi<void (*)(NotDeclared), Ours> = true;
 
 } // namespace
@@ -78,7 +82,8 @@ HITPROOF_NOT_DECLARED(cuStreamBatchMemOp);
 namespace hitproof::probes {
 namespace {
 
-// Twins share their base's arguments, and are declared only in a mode of the header that hides the base.
+// Twins share their base's arguments, and are declared only in a mode of the header that hides the
+// base.
 #define HP_CHECK_0(symbol, parameters)                                                             \
   static_assert(same_abi<decltype(&::symbol), int(*) parameters>, #symbol " has other arguments");
 #define HP_CHECK_1(symbol, parameters)
@@ -110,11 +115,14 @@ static_assert(sizeof(RuntimeCopy3DPeer) == sizeof(cudaMemcpy3DPeerParms));
 static_assert(offsetof(RuntimeCopy3DPeer, dst) == offsetof(cudaMemcpy3DPeerParms, dstPtr));
 static_assert(sizeof(CopyAttributes) == sizeof(CUmemcpyAttributes) &&
               sizeof(CopyAttributes) == sizeof(cudaMemcpyAttributes));
-static_assert(sizeof(BatchOp3D) == sizeof(CUDA_MEMCPY3D_BATCH_OP) && sizeof(BatchOp3D) == sizeof(cudaMemcpy3DBatchOp));
+static_assert(sizeof(BatchOp3D) == sizeof(CUDA_MEMCPY3D_BATCH_OP) &&
+              sizeof(BatchOp3D) == sizeof(cudaMemcpy3DBatchOp));
 static_assert(offsetof(BatchOp3D, extent) == offsetof(CUDA_MEMCPY3D_BATCH_OP, extent));
 static_assert(sizeof(BatchMemOp) == sizeof(CUstreamBatchMemOpParams));
-static_assert(offsetof(GraphNodeParams, driver_copy.copy) == offsetof(CUgraphNodeParams, memcpy.copyParams));
-static_assert(offsetof(GraphNodeParams, runtime_copy.copy) == offsetof(cudaGraphNodeParams, memcpy.copyParams));
+static_assert(offsetof(GraphNodeParams, driver_copy.copy) ==
+              offsetof(CUgraphNodeParams, memcpy.copyParams));
+static_assert(offsetof(GraphNodeParams, runtime_copy.copy) ==
+              offsetof(cudaGraphNodeParams, memcpy.copyParams));
 
 } // namespace
 } // namespace hitproof::probes

@@ -44,24 +44,28 @@ std::set<std::string> exported(const std::string& library) {
 std::string document() {
   std::ostringstream out;
   out << "# Hooks\n\n"
-         "Every call that the probe wraps, made from `probes/hooks.def` by `tests/probes/hook_list_test` "
+         "Every call that the probe wraps, made from `probes/hooks.def` by "
+         "`tests/probes/hook_list_test` "
          "(`HITPROOF_WRITE_DOCS=1` writes this page anew).\n\n"
-         "*Asked for as*: the name by which `cuGetProcAddress` is asked for it, and the lowest version that it "
+         "*Asked for as*: the name by which `cuGetProcAddress` is asked for it, and the lowest "
+         "version that it "
          "answers with this symbol. *Null stream*: what a null stream handle means.\n\n"
-         "| id | symbol | level | asked for as | since | null stream |\n|---|---|---|---|---|---|\n";
+         "| id | symbol | level | asked for as | since | null stream "
+         "|\n|---|---|---|---|---|---|\n";
   std::size_t id = 0;
   for (const Line& line : lines()) {
     out << "| " << ++id << " | `" << line.symbol << "` | " << line.level << " | "
         << (line.level == "driver" ? "`" + line.asked + "`" : "") << " | "
-        << (line.since != 0 ? std::to_string(line.since) : "") << " | " << (line.per_thread ? "per thread" : "")
-        << " |\n";
+        << (line.since != 0 ? std::to_string(line.since) : "") << " | "
+        << (line.per_thread ? "per thread" : "") << " |\n";
   }
   return out.str();
 }
 
 TEST(HookList, NamesAreUnique) {
   std::set<std::string> names;
-  for (const Line& line : lines()) EXPECT_TRUE(names.insert(line.symbol).second) << line.symbol;
+  for (const Line& line : lines())
+    EXPECT_TRUE(names.insert(line.symbol).second) << line.symbol;
   EXPECT_EQ(names.size() + 1, hitproof::probes::hook_count);
 }
 
@@ -69,42 +73,52 @@ TEST(HookList, NewerFormsOfOneCallDifferInVersion) {
   std::set<std::string> keys;
   for (const Line& line : lines()) {
     if (line.level != "driver") continue;
-    const std::string key = line.asked + (line.per_thread ? "/ptsz/" : "/") + std::to_string(line.since);
+    const std::string key =
+        line.asked + (line.per_thread ? "/ptsz/" : "/") + std::to_string(line.since);
     EXPECT_TRUE(keys.insert(key).second) << "two hooks answer for " << key;
   }
 }
 
 TEST(HookList, IsExactlyWhatTheLibraryExports) {
   std::set<std::string> expected;
-  for (const Line& line : lines()) expected.insert(line.symbol);
+  for (const Line& line : lines())
+    expected.insert(line.symbol);
   for (const char* call :
-       {"mode", "process", "meta", "profile", "entry", "request", "admission", "lookup", "lookup_answer", "key_input",
-        "content_input", "step", "step_request", "block", "state", "transfer", "transfer_page", "transfer_ready",
-        "transfer_done", "tail_read", "pooled_key", "tail_step", "wait", "reuse", "flush"}) {
+       {"mode",          "process",       "meta",           "profile",       "entry",
+        "request",       "admission",     "lookup",         "lookup_answer", "key_input",
+        "content_input", "step",          "step_request",   "block",         "state",
+        "transfer",      "transfer_page", "transfer_ready", "transfer_done", "tail_read",
+        "pooled_key",    "tail_step",     "wait",           "reuse",         "flush"}) {
     expected.insert(std::string("hitproof_") + call);
   }
   EXPECT_EQ(exported(HITPROOF_PROBE_LIBRARY), expected);
 }
 
 TEST(HookList, CoversWhatTheSimulatedDeviceExports) {
-  // Calls that move no bytes, order no work and change no address; everything else must have a hook.
-  const std::set<std::string> harmless_words = {"Get",    "Init",   "Query", "Retain", "Release", "Reset",   "State",
-                                                "Flags",  "Can",    "Peek",  "Upload", "Exchange", "Empty",  "Host",
-                                                "Memset", "Depend", "Is",    "Create", "Total", "Elapsed"};
+  // Calls that move no bytes, order no work and change no address; everything else must have a
+  // hook.
+  const std::set<std::string> harmless_words = {
+      "Get",    "Init",   "Query", "Retain", "Release",  "Reset",  "State",
+      "Flags",  "Can",    "Peek",  "Upload", "Exchange", "Empty",  "Host",
+      "Memset", "Depend", "Is",    "Create", "Total",    "Elapsed"};
   std::set<std::string> hooked;
-  for (const Line& line : lines()) hooked.insert(line.symbol);
+  for (const Line& line : lines())
+    hooked.insert(line.symbol);
   for (const char* library : {"libcuda.so.1", "libcudart.so.13"}) {
     const auto names = exported(std::string(HITPROOF_SIM_LIBRARIES) + "/" + library);
     EXPECT_FALSE(names.empty());
     for (const std::string& name : names) {
       if (name.rfind("cu", 0) != 0 || hooked.count(name)) continue;
       bool harmless = false;
-      for (const std::string& word : harmless_words) harmless |= name.find(word) != std::string::npos;
+      for (const std::string& word : harmless_words)
+        harmless |= name.find(word) != std::string::npos;
       EXPECT_TRUE(harmless) << name << " of " << library << " has no hook";
     }
     for (const std::string& name : names) {
-      const bool must = name.find("Memcpy") != std::string::npos || name.find("EventRecord") != std::string::npos ||
-                        name.find("LaunchHost") != std::string::npos || name.find("WaitEvent") != std::string::npos;
+      const bool must = name.find("Memcpy") != std::string::npos ||
+                        name.find("EventRecord") != std::string::npos ||
+                        name.find("LaunchHost") != std::string::npos ||
+                        name.find("WaitEvent") != std::string::npos;
       if (must && name.find("Get") == std::string::npos) {
         EXPECT_TRUE(hooked.count(name)) << name;
       }

@@ -22,9 +22,10 @@ TEST_P(CopyLedger, SaysExactlyWhatMoved) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, CopyLedger,
-                         testing::Values("runtime_linked", "runtime_batch", "driver_linked", "registered", "refused",
-                                         "by_dlsym", "by_dlvsym", "by_proc_address", "by_entry_point", "once",
-                                         "captured", "joined", "built", "runtime_built"),
+                         testing::Values("runtime_linked", "runtime_batch", "driver_linked",
+                                         "registered", "refused", "by_dlsym", "by_dlvsym",
+                                         "by_proc_address", "by_entry_point", "once", "captured",
+                                         "joined", "built", "runtime_built"),
                          [](const auto& i) { return std::string(i.param); });
 
 class OrderLedger : public testing::TestWithParam<const char*> {};
@@ -94,8 +95,8 @@ TEST(AddressMap, RecordsEveryRangeWithItsCall) {
   for (const auto& m : r.all<schema::rec::memory>()) {
     if (m.op == 4 || m.op == 5) {
       char line[128];
-      std::snprintf(line, sizeof line, "memory op%d %p %llu", m.op, reinterpret_cast<void*>(m.address),
-                    static_cast<unsigned long long>(m.bytes));
+      std::snprintf(line, sizeof line, "memory op%d %p %llu", m.op,
+                    reinterpret_cast<void*>(m.address), static_cast<unsigned long long>(m.bytes));
       seen.push_back(line);
     }
     EXPECT_EQ(m.result, 0);
@@ -110,7 +111,8 @@ TEST(Lookups, UnknownNamesAreNamed) {
   EXPECT_GE(r.coverage("cuGetProcAddress_v2").calls, 10u);
   EXPECT_GE(r.coverage("cuGetProcAddress").calls, 1u);
   for (const auto& c : r.all<schema::rec::coverage>()) {
-    EXPECT_NE(std::string(schema::get_text(c.name)).rfind("path:cuMemcpy", 0), 0u) << schema::get_text(c.name);
+    EXPECT_NE(std::string(schema::get_text(c.name)).rfind("path:cuMemcpy", 0), 0u)
+        << schema::get_text(c.name);
   }
 }
 

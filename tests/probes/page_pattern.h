@@ -14,12 +14,14 @@ inline constexpr std::uint64_t transfer_id = (std::uint64_t{2} << 48) | 7;
 
 inline std::vector<unsigned char> page_content(std::size_t page) {
   std::vector<unsigned char> bytes(page_bytes);
-  for (std::size_t i = 0; i < page_bytes; ++i) bytes[i] = static_cast<unsigned char>(page * 31 + i * 7 + 1);
+  for (std::size_t i = 0; i < page_bytes; ++i)
+    bytes[i] = static_cast<unsigned char>(page * 31 + i * 7 + 1);
   return bytes;
 }
 
-// Tails: two halves, ring of four, eight channels of bf16, channels first in memory (stride of a channel
-// is not one), so that the contiguous address reads something else.
-inline constexpr std::uint16_t ring = 4, channels = 8, stride_half = 64, stride_slot = 1, stride_channel = 4;
+// Tails: two halves, ring of four, eight channels of bf16, channels first in memory (stride of a
+// channel is not one), so that the contiguous address reads something else.
+inline constexpr std::uint16_t ring = 4, channels = 8, stride_half = 64, stride_slot = 1,
+                               stride_channel = 4;
 
 } // namespace subject

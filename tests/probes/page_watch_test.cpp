@@ -15,8 +15,12 @@ using schema::rec::page_compare;
 using schema::rec::page_digest;
 using schema::rec::page_poison;
 
-schema::Digest content_digest(std::size_t page) { return schema::page_digest(page_content(page).data(), content_bytes); }
-schema::Digest whole_digest(std::size_t page) { return schema::page_digest(page_content(page).data(), page_bytes); }
+schema::Digest content_digest(std::size_t page) {
+  return schema::page_digest(page_content(page).data(), content_bytes);
+}
+schema::Digest whole_digest(std::size_t page) {
+  return schema::page_digest(page_content(page).data(), page_bytes);
+}
 
 template <class R> Typed<R> of_page(const Recorded& r, std::size_t page) {
   const auto rows = r.all<R>();
@@ -95,7 +99,8 @@ TEST(Load, MarksAndRecordsFollowTheTransfer) {
   EXPECT_EQ(transfers[0].key[1], 2);
   EXPECT_EQ(r.all<schema::rec::transfer_page>().size(), pages);
   std::map<int, Typed<schema::rec::transfer_mark>> marks;
-  for (const auto& m : r.all<schema::rec::transfer_mark>()) marks[m.kind] = m;
+  for (const auto& m : r.all<schema::rec::transfer_mark>())
+    marks[m.kind] = m;
   ASSERT_EQ(marks.size(), 3u); // announced, closed, complete; no delay
   EXPECT_LE(transfers[0].t_ns, marks[5].t_ns);
   EXPECT_LT(marks[5].t_ns, marks[3].t_ns + 1'000'000'000);
@@ -169,14 +174,16 @@ TEST(Load, ForcedDropsLeaveGapsAndAreCounted) {
 
 std::map<int, Typed<schema::rec::transfer_mark>> marks_of(const Recorded& r) {
   std::map<int, Typed<schema::rec::transfer_mark>> marks;
-  for (const auto& m : r.all<schema::rec::transfer_mark>()) marks[m.kind] = m;
+  for (const auto& m : r.all<schema::rec::transfer_mark>())
+    marks[m.kind] = m;
   return marks;
 }
 
 class DelayedSave : public testing::TestWithParam<const char*> {};
 
 TEST_P(DelayedSave, DelayIsInsideTheStream) {
-  const Recorded r = run({"save", GetParam()}, {.environment = {{"HITPROOF_SAVE_DELAY_MS", "150"}}});
+  const Recorded r =
+      run({"save", GetParam()}, {.environment = {{"HITPROOF_SAVE_DELAY_MS", "150"}}});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   auto marks = marks_of(r);
   ASSERT_EQ(marks.size(), 5u);
@@ -187,7 +194,8 @@ TEST_P(DelayedSave, DelayIsInsideTheStream) {
   EXPECT_GE(r.fact("wait_ms"), 150u) << "the event did not cover the delay";
   const bool held = std::string(GetParam()) == "held";
   for (std::size_t i = 0; i < pages; ++i) {
-    EXPECT_GT(digest_of(r, i, 0, 0).t_ns, marks[2].t_ns) << "the source was read before the delay ended";
+    EXPECT_GT(digest_of(r, i, 0, 0).t_ns, marks[2].t_ns)
+        << "the source was read before the delay ended";
   }
   EXPECT_EQ(r.all<page_compare>().size(), held ? 0u : pages);
   EXPECT_EQ(r.all<page_digest>().size(), held ? pages : 2 * pages);
@@ -232,7 +240,8 @@ TEST(Tails, EffectiveAddressIsReadWithItsStrides) {
   for (int h = 0; h < 2; ++h)
     for (int s = 0; s < ring; ++s)
       for (int c = 0; c < channels; ++c)
-        gathered.push_back(static_cast<std::uint16_t>(0x3f80 + h * stride_half + s * stride_slot + c * stride_channel));
+        gathered.push_back(static_cast<std::uint16_t>(0x3f80 + h * stride_half + s * stride_slot +
+                                                      c * stride_channel));
   EXPECT_EQ(t.effective_digest, schema::sha256(gathered.data(), gathered.size() * 2));
   EXPECT_EQ(t.stride2, stride_channel);
   EXPECT_EQ(t.transfer, transfer_id);
@@ -258,7 +267,8 @@ TEST(States, AreDigestedOnTheStream) {
 
 TEST(Flips, OneByteAtTheAddressThatWasAskedFor) {
   for (const bool naive : {false, true}) {
-    const Recorded r = run({"flips"}, {.environment = {{"HITPROOF_TAIL_EFFECT", naive ? "naive" : "effective"}}});
+    const Recorded r =
+        run({"flips"}, {.environment = {{"HITPROOF_TAIL_EFFECT", naive ? "naive" : "effective"}}});
     ASSERT_EQ(r.exit_code, 0) << r.err;
     const auto flips = r.all<schema::rec::tail_flip>();
     ASSERT_EQ(flips.size(), 1u);
@@ -270,7 +280,8 @@ TEST(Flips, OneByteAtTheAddressThatWasAskedFor) {
     EXPECT_LT(flips[0].address, from + 4 * stride_half);
     EXPECT_EQ(r.all<schema::rec::process>()[0].mode & 64u, 64u) << "the recording must say so";
   }
-  EXPECT_TRUE(run({"flips"}).all<schema::rec::tail_flip>().empty()) << "only the diagnostic run changes a byte";
+  EXPECT_TRUE(run({"flips"}).all<schema::rec::tail_flip>().empty())
+      << "only the diagnostic run changes a byte";
   EXPECT_TRUE(run({"flips"}).lines("fact flipped").empty());
 }
 

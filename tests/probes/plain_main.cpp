@@ -1,4 +1,5 @@
-// A program linked to no CUDA library: it loads them with the flags and from the paths that it is given.
+// A program linked to no CUDA library: it loads them with the flags and from the paths that it is
+// given.
 //   plain <flags: now,lazy,global,local,nodelete,deepbind joined by +> <libcudart>...
 #include <cstdio>
 #include <cstring>
@@ -26,8 +27,10 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "plain: %s\n", dlerror());
       return 90;
     }
-    const auto allocate = reinterpret_cast<int (*)(void**, std::size_t)>(dlsym(runtime, "cudaMalloc"));
-    const auto copy = reinterpret_cast<int (*)(void*, const void*, std::size_t, int)>(dlsym(runtime, "cudaMemcpy"));
+    const auto allocate =
+        reinterpret_cast<int (*)(void**, std::size_t)>(dlsym(runtime, "cudaMalloc"));
+    const auto copy = reinterpret_cast<int (*)(void*, const void*, std::size_t, int)>(
+        dlsym(runtime, "cudaMemcpy"));
     const auto release = reinterpret_cast<int (*)(void*)>(dlsym(runtime, "cudaFree"));
     if (allocate == nullptr || copy == nullptr || release == nullptr) return 92;
     void* p = nullptr;

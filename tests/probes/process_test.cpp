@@ -33,9 +33,11 @@ TEST_P(HostProgram, EndsAsWithoutTheProbe) {
 
 constexpr int abort_code = 128 + 6, kill_code = 128 + 9;
 INSTANTIATE_TEST_SUITE_P(Subjects, HostProgram,
-                         testing::Values(Case{"idle", 3}, Case{"threads", 0}, Case{"children", 0}, Case{"replaced", 0},
-                                         Case{"gone", 5}, Case{"killed", kill_code}, Case{"thrown", abort_code},
-                                         Case{"error_number", 0}, Case{"captured", 0}, Case{"two_processes", 0}),
+                         testing::Values(Case{"idle", 3}, Case{"threads", 0}, Case{"children", 0},
+                                         Case{"replaced", 0}, Case{"gone", 5},
+                                         Case{"killed", kill_code}, Case{"thrown", abort_code},
+                                         Case{"error_number", 0}, Case{"captured", 0},
+                                         Case{"two_processes", 0}),
                          [](const auto& i) { return std::string(i.param.scenario); });
 
 TEST(Process, WithoutCudaHasItsRecordAndNothingElse) {
@@ -51,9 +53,11 @@ TEST(Process, WithoutCudaHasItsRecordAndNothingElse) {
 }
 
 TEST(Process, RecordsTheEnvironmentByAllowList) {
-  const Recorded r = run({"idle"}, {.environment = {{"VLLM_TEST_SETTING", "seven"}, {"SECRET_TOKEN", "x"}}});
+  const Recorded r =
+      run({"idle"}, {.environment = {{"VLLM_TEST_SETTING", "seven"}, {"SECRET_TOKEN", "x"}}});
   std::set<std::string> names;
-  for (const auto& m : r.all<schema::rec::meta>()) names.insert(std::string(schema::get_text(m.name)));
+  for (const auto& m : r.all<schema::rec::meta>())
+    names.insert(std::string(schema::get_text(m.name)));
   EXPECT_TRUE(names.count("env:VLLM_TEST_SETTING"));
   EXPECT_TRUE(names.count("env:HITPROOF_DIR"));
   EXPECT_FALSE(names.count("env:SECRET_TOKEN"));
@@ -63,19 +67,21 @@ TEST(Process, RecordsTheEnvironmentByAllowList) {
 TEST(Process, ThreadsLoseNothing) {
   const Recorded r = run({"threads"});
   EXPECT_EQ(r.all<schema::rec::copy>().size(), 6u * 8 * 20);
-  for (const auto& c : r.all<schema::rec::copy>()) EXPECT_EQ(c.direction, 1);
+  for (const auto& c : r.all<schema::rec::copy>())
+    EXPECT_EQ(c.direction, 1);
   EXPECT_EQ(r.coverage("cudaMemcpyAsync").calls, 6u * 8 * 20);
   EXPECT_EQ(r.coverage("addresses").dropped, 0u);
 }
 
 TEST(Process, ChildrenWriteJournalsOfTheirOwn) {
   const Recorded r = run({"children"});
-  // The parent, and the child that became another program. Children that only exit record nothing or an
-  // empty process, never a copy of the parent's.
+  // The parent, and the child that became another program. Children that only exit record nothing
+  // or an empty process, never a copy of the parent's.
   EXPECT_EQ(r.all<schema::rec::copy>(r.pid).size(), 2u);
   EXPECT_EQ(r.all<schema::rec::copy>().size(), 2u);
   std::set<std::uint32_t> pids;
-  for (const auto& p : r.all<schema::rec::process>()) pids.insert(p.pid);
+  for (const auto& p : r.all<schema::rec::process>())
+    pids.insert(p.pid);
   EXPECT_GE(pids.size(), 2u);
   EXPECT_EQ(r.coverage("cudaMemcpy").calls, 2u);
 }
@@ -93,7 +99,8 @@ TEST(Process, WhatWasWrittenBeforeTheEndIsThere) {
 }
 
 TEST(Process, CallsBeforeMainAndAfterItAreRecorded) {
-  const Recorded r = run({"once"}, {.environment = {{"SUBJECT_EARLY", "1"}, {"SUBJECT_LATE", "1"}}});
+  const Recorded r =
+      run({"once"}, {.environment = {{"SUBJECT_EARLY", "1"}, {"SUBJECT_LATE", "1"}}});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(r.all<schema::rec::copy>().size(), 1u + 8 + 1);
 }
@@ -101,7 +108,8 @@ TEST(Process, CallsBeforeMainAndAfterItAreRecorded) {
 class DlopenFlags : public testing::TestWithParam<const char*> {};
 
 TEST_P(DlopenFlags, LibrariesLoadedLateAreObserved) {
-  const Options options{.environment = {{"LD_LIBRARY_PATH", HITPROOF_SIM_LIBRARIES}}, .program = HITPROOF_PLAIN};
+  const Options options{.environment = {{"LD_LIBRARY_PATH", HITPROOF_SIM_LIBRARIES}},
+                        .program = HITPROOF_PLAIN};
   Options bare = options;
   bare.probe = false;
   const std::vector<std::string> arguments{GetParam(), sim_library("libcudart.so.13")};
@@ -118,8 +126,8 @@ TEST_P(DlopenFlags, LibrariesLoadedLateAreObserved) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Flags, DlopenFlags,
-                         testing::Values("now+local", "now+global", "lazy+local", "lazy+global", "now+nodelete",
-                                         "now+deepbind"),
+                         testing::Values("now+local", "now+global", "lazy+local", "lazy+global",
+                                         "now+nodelete", "now+deepbind"),
                          [](const auto& i) {
                            std::string name = i.param;
                            for (char& c : name)
@@ -132,7 +140,8 @@ TEST(TwoRuntimes, TheProbeSaysSoAndStaysOut) {
   const fs::path dir = mkdtemp(pattern);
   const fs::path other = dir / "libcudart.so.12";
   fs::copy_file(sim_library("libcudart.so.13"), other);
-  const Options options{.environment = {{"LD_LIBRARY_PATH", HITPROOF_SIM_LIBRARIES}}, .program = HITPROOF_PLAIN};
+  const Options options{.environment = {{"LD_LIBRARY_PATH", HITPROOF_SIM_LIBRARIES}},
+                        .program = HITPROOF_PLAIN};
   Options bare = options;
   bare.probe = false;
   const std::vector<std::string> arguments{"now", sim_library("libcudart.so.13"), other};

@@ -48,13 +48,17 @@ void read_journals(const fs::path& dir, Recorded& r) {
   });
 }
 
-[[noreturn]] void become(const std::vector<std::string>& arguments, const Options& options, const fs::path& dir,
-                         const std::string& program) {
-  std::string preload = options.environment.count("LD_PRELOAD") ? options.environment.at("LD_PRELOAD") : "";
-  const auto add = [&preload](const std::string& library) { preload += (preload.empty() ? "" : ":") + library; };
+[[noreturn]] void become(const std::vector<std::string>& arguments, const Options& options,
+                         const fs::path& dir, const std::string& program) {
+  std::string preload =
+      options.environment.count("LD_PRELOAD") ? options.environment.at("LD_PRELOAD") : "";
+  const auto add = [&preload](const std::string& library) {
+    preload += (preload.empty() ? "" : ":") + library;
+  };
   if (const char* sanitizer = std::getenv("HITPROOF_TEST_PRELOAD_FIRST")) add(sanitizer);
   if (options.probe) add(HITPROOF_PROBE_LIBRARY);
-  for (const std::string& library : options.preload) add(library);
+  for (const std::string& library : options.preload)
+    add(library);
   if (!preload.empty()) setenv("LD_PRELOAD", preload.c_str(), 1);
   if (options.record) setenv("HITPROOF_DIR", dir.c_str(), 1);
   for (const auto& [name, value] : options.environment) {
@@ -65,7 +69,8 @@ void read_journals(const fs::path& dir, Recorded& r) {
   dup2(out, 1);
   dup2(err, 2);
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
-  for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+  for (const std::string& a : arguments)
+    argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
   execv(program.c_str(), argv.data());
   _exit(127);
@@ -95,7 +100,8 @@ Recorded run(const std::vector<std::string>& arguments, const Options& options) 
 
 std::map<std::uint32_t, std::string> Recorded::hooks() const {
   std::map<std::uint32_t, std::string> names;
-  for (const auto& hook : all<schema::rec::hook>()) names[hook.id] = text_of(hook.name);
+  for (const auto& hook : all<schema::rec::hook>())
+    names[hook.id] = text_of(hook.name);
   return names;
 }
 
@@ -135,8 +141,8 @@ std::vector<std::string> copies_of(const Recorded& r) {
     char line[512];
     std::snprintf(line, sizeof line, "copy %s v%u dir%d %llu %p %p %p %u/%u a%u r%d",
                   names.count(c.call) ? names.at(c.call).c_str() : "?", c.version, c.direction,
-                  static_cast<unsigned long long>(c.bytes), pointer(c.src), pointer(c.dst), pointer(c.stream),
-                  c.batch_index, c.batch_count, c.access_order, c.result);
+                  static_cast<unsigned long long>(c.bytes), pointer(c.src), pointer(c.dst),
+                  pointer(c.stream), c.batch_index, c.batch_count, c.access_order, c.result);
     result.push_back(line);
   }
   return result;
@@ -149,13 +155,15 @@ std::vector<std::string> orders_of(const Recorded& r) {
   for (const auto& o : r.all<schema::rec::order_op>(r.pid)) {
     char line[512];
     std::snprintf(line, sizeof line, "order %s op%d %p %p %llu r%d",
-                  names.count(o.call) ? names.at(o.call).c_str() : "?", o.op, pointer(o.stream), pointer(o.event),
-                  static_cast<unsigned long long>(o.value), o.result);
+                  names.count(o.call) ? names.at(o.call).c_str() : "?", o.op, pointer(o.stream),
+                  pointer(o.event), static_cast<unsigned long long>(o.value), o.result);
     result.push_back(line);
   }
   return result;
 }
 
-std::string sim_library(const std::string& name) { return std::string(HITPROOF_SIM_LIBRARIES) + "/" + name; }
+std::string sim_library(const std::string& name) {
+  return std::string(HITPROOF_SIM_LIBRARIES) + "/" + name;
+}
 
 } // namespace hitproof::probes_test

@@ -49,7 +49,8 @@ struct Recorded {
   // Lines of the subject's output that begin with this word.
   std::vector<std::string> lines(const std::string& word) const;
   std::uint64_t fact(const std::string& name) const;
-  // The main process's last coverage record of this name; calls 0 and installed 0 where there is none.
+  // The main process's last coverage record of this name; calls 0 and installed 0 where there is
+  // none.
   schema::rec::coverage coverage(const std::string& name) const;
 };
 
@@ -60,7 +61,7 @@ struct Options {
   bool probe = true;
   bool record = true;                    // HITPROOF_DIR is set
   std::vector<std::string> preload = {}; // behind the probe
-  std::string program = {};             // default: the subject
+  std::string program = {};              // default: the subject
 };
 Recorded run(const std::vector<std::string>& arguments, const Options& options = {});
 

@@ -1,5 +1,5 @@
-// The test subject: one program with many scenarios, each of which knows what it moves. It prints, after
-// every call, the row that the recording must have; the tests compare the two lists.
+// The test subject: one program with many scenarios, each of which knows what it moves. It prints,
+// after every call, the row that the recording must have; the tests compare the two lists.
 #pragma once
 
 #define HITPROOF_CUDA_EXPLICIT_NAMES
@@ -39,8 +39,8 @@ struct CopyRow {
 };
 inline void says(const CopyRow& r) {
   std::printf("copy %s v%u dir%d %llu %p %p %p %u/%u a%u r%d\n", r.hook, r.version, r.direction,
-              static_cast<unsigned long long>(r.bytes), r.src, r.dst, r.stream, r.index, r.count, r.access,
-              r.result);
+              static_cast<unsigned long long>(r.bytes), r.src, r.dst, r.stream, r.index, r.count,
+              r.access, r.result);
 }
 inline void says_order(const char* hook, int op, const void* stream, const void* event,
                        std::uint64_t value = 0, int result = 0) {

@@ -25,7 +25,8 @@ int runtime_linked(int, char**) {
   says({"cudaMemcpyAsync_ptsz", 0, h2d, 79, m.pinned, m.device, per_thread});
   SUBJECT_OK(cudaMemcpyAsync_ptsz(m.device, m.pinned, 80, cudaMemcpyHostToDevice, m.stream));
   says({"cudaMemcpyAsync_ptsz", 0, h2d, 80, m.pinned, m.device, m.stream});
-  SUBJECT_OK(cudaMemcpy2DAsync(m.device, 256, m.pinned, 128, 100, 4, cudaMemcpyHostToDevice, m.stream));
+  SUBJECT_OK(
+      cudaMemcpy2DAsync(m.device, 256, m.pinned, 128, 100, 4, cudaMemcpyHostToDevice, m.stream));
   says({"cudaMemcpy2DAsync", 0, h2d, 400, m.pinned, m.device, m.stream});
   SUBJECT_OK(cudaMemcpy2D(m.pinned, 128, m.device, 256, 100, 2, cudaMemcpyDeviceToHost));
   says({"cudaMemcpy2D", 0, d2h, 200, m.device, m.pinned, legacy});
@@ -51,7 +52,8 @@ int runtime_batch(int, char**) {
   std::size_t starts[] = {0, 2};
   SUBJECT_OK(cudaMemcpyBatchAsync(dsts, srcs, sizes, 3, attributes, starts, 2, m.stream));
   for (unsigned i = 0; i < 3; ++i) {
-    says({"cudaMemcpyBatchAsync", 0, h2d, sizes[i], srcs[i], dsts[i], m.stream, i, 3, i < 2 ? 1u : 3u});
+    says({"cudaMemcpyBatchAsync", 0, h2d, sizes[i], srcs[i], dsts[i], m.stream, i, 3,
+          i < 2 ? 1u : 3u});
   }
   return 0;
 }
@@ -90,7 +92,8 @@ int driver_linked(int, char**) {
   says({"cuMemcpy2DAsync_v2", 0, d2h, 180, m.device + 2 * 512 + 16, m.pinned, s});
   SUBJECT_OK(cuMemsetD32Async(dev(m.device2), 9, 10, s));
   says({"cuMemsetD32Async", 0, unknown, 40, nullptr, m.device2, s});
-  CUdeviceptr dsts[] = {dev(m.device), dev(m.device + 512)}, srcs[] = {dev(m.pinned), dev(m.pinned + 512)};
+  CUdeviceptr dsts[] = {dev(m.device), dev(m.device + 512)},
+              srcs[] = {dev(m.pinned), dev(m.pinned + 512)};
   std::size_t sizes[] = {11, 12}, starts[] = {0}, failed = 0;
   CUmemcpyAttributes attributes{};
   attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
@@ -112,8 +115,8 @@ int registered(int, char**) {
   says({"cudaMemcpyAsync", 0, d2h, 90, m.device + 9, m.pageable + 9, m.stream});
   SUBJECT_OK(cudaStreamSynchronize(m.stream));
   SUBJECT_OK(cudaHostUnregister(m.pageable));
-  std::printf("memory op4 %p %zu\nmemory op5 %p %zu\n", static_cast<void*>(m.pageable), Memory::bytes,
-              static_cast<void*>(m.pageable), Memory::bytes);
+  std::printf("memory op4 %p %zu\nmemory op5 %p %zu\n", static_cast<void*>(m.pageable),
+              Memory::bytes, static_cast<void*>(m.pageable), Memory::bytes);
   return 0;
 }
 
@@ -134,8 +137,11 @@ int refused(int, char**) {
 
 } // namespace
 
-const Scenario copy_scenarios[] = {{"runtime_linked", runtime_linked}, {"runtime_batch", runtime_batch},
-                                   {"driver_linked", driver_linked},   {"registered", registered},
-                                   {"refused", refused},               {nullptr, nullptr}};
+const Scenario copy_scenarios[] = {{"runtime_linked", runtime_linked},
+                                   {"runtime_batch", runtime_batch},
+                                   {"driver_linked", driver_linked},
+                                   {"registered", registered},
+                                   {"refused", refused},
+                                   {nullptr, nullptr}};
 
 } // namespace subject

@@ -114,11 +114,13 @@ int runtime_built(int, char**) {
   cudaGraphNode_t node = nullptr;
   cudaGraphExec_t exec = nullptr;
   SUBJECT_OK(cudaGraphCreate(&graph, 0));
-  SUBJECT_OK(cudaGraphAddMemcpyNode1D(&node, graph, nullptr, 0, m.device, m.pinned, 400, cudaMemcpyHostToDevice));
+  SUBJECT_OK(cudaGraphAddMemcpyNode1D(&node, graph, nullptr, 0, m.device, m.pinned, 400,
+                                      cudaMemcpyHostToDevice));
   SUBJECT_OK(cudaGraphInstantiate(&exec, graph, 0));
   SUBJECT_OK(cudaGraphLaunch(exec, m.stream));
   launch_says("cudaGraphLaunch", m, {{"", 0, h2d, 400, m.pinned, m.device}});
-  SUBJECT_OK(cudaGraphExecMemcpyNodeSetParams1D(exec, node, m.device2, m.pinned + 8, 401, cudaMemcpyHostToDevice));
+  SUBJECT_OK(cudaGraphExecMemcpyNodeSetParams1D(exec, node, m.device2, m.pinned + 8, 401,
+                                                cudaMemcpyHostToDevice));
   SUBJECT_OK(cudaGraphLaunch(exec, m.stream));
   launch_says("cudaGraphLaunch", m, {{"", 0, h2d, 401, m.pinned + 8, m.device2}});
   SUBJECT_OK(cudaStreamSynchronize(m.stream));

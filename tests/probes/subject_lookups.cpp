@@ -7,10 +7,10 @@ namespace subject {
 namespace {
 
 using HtoD = int (*)(CUdeviceptr, const void*, std::size_t, void*);
-using Batch12 = int (*)(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, CUmemcpyAttributes*, std::size_t*,
-                        std::size_t, std::size_t*, void*);
-using Batch13 = int (*)(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, CUmemcpyAttributes*, std::size_t*,
-                        std::size_t, void*);
+using Batch12 = int (*)(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, CUmemcpyAttributes*,
+                        std::size_t*, std::size_t, std::size_t*, void*);
+using Batch13 = int (*)(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, CUmemcpyAttributes*,
+                        std::size_t*, std::size_t, void*);
 using Proc = int (*)(const char*, void**, int, std::uint64_t, int*);
 using Proc4 = int (*)(const char*, void**, int, std::uint64_t);
 using RuntimeCopy = int (*)(void*, const void*, std::size_t, int, void*);
@@ -32,11 +32,14 @@ int by_dlsym(int, char**) {
   void* driver = library("libcuda.so.1");
   SUBJECT_OK(symbol<HtoD>(driver, "cuMemcpyHtoDAsync_v2")(dev(m.device), m.pinned, 21, m.stream));
   says({"cuMemcpyHtoDAsync_v2", 0, h2d, 21, m.pinned, m.device, m.stream});
-  SUBJECT_OK(symbol<RuntimeCopy>(library("libcudart.so.13"), "cudaMemcpyAsync")(m.device, m.pinned, 22, 1, m.stream));
+  SUBJECT_OK(symbol<RuntimeCopy>(library("libcudart.so.13"), "cudaMemcpyAsync")(m.device, m.pinned,
+                                                                                22, 1, m.stream));
   says({"cudaMemcpyAsync", 0, h2d, 22, m.pinned, m.device, m.stream});
-  SUBJECT_OK(symbol<HtoD>(RTLD_DEFAULT, "cuMemcpyHtoDAsync_v2")(dev(m.device), m.pinned, 23, m.stream));
+  SUBJECT_OK(
+      symbol<HtoD>(RTLD_DEFAULT, "cuMemcpyHtoDAsync_v2")(dev(m.device), m.pinned, 23, m.stream));
   says({"cuMemcpyHtoDAsync_v2", 0, h2d, 23, m.pinned, m.device, m.stream});
-  SUBJECT_OK(symbol<HtoD>(dlopen(nullptr, RTLD_NOW), "cuMemcpyHtoDAsync_v2")(dev(m.device), m.pinned, 24, m.stream));
+  SUBJECT_OK(symbol<HtoD>(dlopen(nullptr, RTLD_NOW),
+                          "cuMemcpyHtoDAsync_v2")(dev(m.device), m.pinned, 24, m.stream));
   says({"cuMemcpyHtoDAsync_v2", 0, h2d, 24, m.pinned, m.device, m.stream});
   if (dlsym(driver, "cuNoSuchCall") != nullptr || dlerror() == nullptr) return 92;
   if (dlsym(RTLD_DEFAULT, "cuNoSuchCall") != nullptr) return 93;
@@ -52,7 +55,8 @@ int by_dlvsym(int, char**) {
   if (found == nullptr) return 92;
   SUBJECT_OK(reinterpret_cast<RuntimeCopy>(found)(m.device, m.pinned, 31, 1, m.stream));
   says({"cudaMemcpyAsync", 0, h2d, 31, m.pinned, m.device, m.stream});
-  if (dlvsym(library("libcudart.so.13"), "cudaMemcpyAsync", "libcudart.so.99") != nullptr) return 93;
+  if (dlvsym(library("libcudart.so.13"), "cudaMemcpyAsync", "libcudart.so.99") != nullptr)
+    return 93;
   return 0;
 }
 
@@ -65,20 +69,27 @@ template <class F> F asked(Proc proc, const char* name, int version, std::uint64
 }
 
 void copies_by(Proc proc, Memory& m) {
-  CUdeviceptr dsts[] = {dev(m.device), dev(m.device + 512)}, srcs[] = {dev(m.pinned), dev(m.pinned + 512)};
+  CUdeviceptr dsts[] = {dev(m.device), dev(m.device + 512)},
+              srcs[] = {dev(m.pinned), dev(m.pinned + 512)};
   std::size_t sizes[] = {11, 12}, starts[] = {0}, failed = 0;
   CUmemcpyAttributes any{};
   any.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
-  SUBJECT_OK(asked<Batch12>(proc, "cuMemcpyBatchAsync", 12080)(dsts, srcs, sizes, 2, &any, starts, 1, &failed, m.stream));
+  SUBJECT_OK(asked<Batch12>(proc, "cuMemcpyBatchAsync", 12080)(dsts, srcs, sizes, 2, &any, starts,
+                                                               1, &failed, m.stream));
   for (unsigned i = 0; i < 2; ++i)
-    says({"cuMemcpyBatchAsync", 12080, h2d, sizes[i], ptr(srcs[i]), ptr(dsts[i]), m.stream, i, 2, 3});
-  SUBJECT_OK(asked<Batch13>(proc, "cuMemcpyBatchAsync", 13000)(dsts, srcs, sizes, 2, &any, starts, 1, m.stream));
+    says({"cuMemcpyBatchAsync", 12080, h2d, sizes[i], ptr(srcs[i]), ptr(dsts[i]), m.stream, i, 2,
+          3});
+  SUBJECT_OK(asked<Batch13>(proc, "cuMemcpyBatchAsync", 13000)(dsts, srcs, sizes, 2, &any, starts,
+                                                               1, m.stream));
   for (unsigned i = 0; i < 2; ++i)
-    says({"cuMemcpyBatchAsync_v2", 13000, h2d, sizes[i], ptr(srcs[i]), ptr(dsts[i]), m.stream, i, 2, 3});
+    says({"cuMemcpyBatchAsync_v2", 13000, h2d, sizes[i], ptr(srcs[i]), ptr(dsts[i]), m.stream, i, 2,
+          3});
   SUBJECT_OK(asked<HtoD>(proc, "cuMemcpyHtoDAsync", 12080)(dev(m.device), m.pinned, 41, m.stream));
   says({"cuMemcpyHtoDAsync_v2", 12080, h2d, 41, m.pinned, m.device, m.stream});
-  SUBJECT_OK(asked<HtoD>(proc, "cuMemcpyHtoDAsync", 13000, 2)(dev(m.device), m.pinned, 42, nullptr));
-  says({"cuMemcpyHtoDAsync_v2_ptsz", 13000, h2d, 42, m.pinned, m.device, reinterpret_cast<void*>(2)});
+  SUBJECT_OK(
+      asked<HtoD>(proc, "cuMemcpyHtoDAsync", 13000, 2)(dev(m.device), m.pinned, 42, nullptr));
+  says({"cuMemcpyHtoDAsync_v2_ptsz", 13000, h2d, 42, m.pinned, m.device,
+        reinterpret_cast<void*>(2)});
 }
 
 int by_proc_address(int, char**) {
@@ -94,7 +105,8 @@ int by_proc_address(int, char**) {
   says({"cuMemcpyHtoDAsync_v2", 12080, h2d, 43, m.pinned, m.device, m.stream});
   copies_by(symbol<Proc>(library("libcuda.so.1"), "cuGetProcAddress_v2"), m);
   // Not in the list: the answer is the driver's own, and the name is counted.
-  int (*get_name)(char*, int, int) = asked<int (*)(char*, int, int)>(proc, "cuDeviceGetName", 13000);
+  int (*get_name)(char*, int, int) =
+      asked<int (*)(char*, int, int)>(proc, "cuDeviceGetName", 13000);
   char name[64];
   SUBJECT_OK(get_name(name, sizeof name, 0));
   int status = 0;
@@ -111,7 +123,8 @@ int by_entry_point(int, char**) {
   std::size_t sizes[] = {51}, starts[] = {0}, failed = 0;
   CUmemcpyAttributes stream{};
   stream.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
-  SUBJECT_OK(reinterpret_cast<Batch12>(f)(dsts, srcs, sizes, 1, &stream, starts, 1, &failed, m.stream));
+  SUBJECT_OK(
+      reinterpret_cast<Batch12>(f)(dsts, srcs, sizes, 1, &stream, starts, 1, &failed, m.stream));
   says({"cuMemcpyBatchAsync", 12080, h2d, 51, m.pinned, m.device, m.stream, 0, 1, 1});
   SUBJECT_OK(cudaGetDriverEntryPoint("cuMemcpyHtoDAsync", &f, 0, &status));
   SUBJECT_OK(reinterpret_cast<HtoD>(f)(dev(m.device), m.pinned, 52, m.stream));
@@ -119,8 +132,8 @@ int by_entry_point(int, char**) {
   return 0;
 }
 
-// A copy made by the runtime inside one of its calls is one row, at the runtime's level; this scenario
-// only counts: eight runtime copies, eight rows.
+// A copy made by the runtime inside one of its calls is one row, at the runtime's level; this
+// scenario only counts: eight runtime copies, eight rows.
 int once(int, char**) {
   Memory m;
   for (unsigned i = 1; i <= 8; ++i) {

@@ -11,7 +11,8 @@ Memory::Memory() {
   SUBJECT_OK(cudaMallocHost(&p, bytes));
   pinned = static_cast<char*>(p);
   pageable = static_cast<char*>(std::malloc(bytes));
-  for (std::size_t i = 0; i < bytes; ++i) pinned[i] = static_cast<char>(i * 7 + 1), pageable[i] = static_cast<char>(i);
+  for (std::size_t i = 0; i < bytes; ++i)
+    pinned[i] = static_cast<char>(i * 7 + 1), pageable[i] = static_cast<char>(i);
   SUBJECT_OK(cudaStreamCreate(&stream));
 }
 

@@ -7,12 +7,28 @@ namespace subject {
 namespace {
 
 // As in probes/observers.h and schema/records.def.
-enum Op { create = 0, destroy = 1, record = 2, query = 3, synchronise = 4, wait_event = 5, stream_sync = 6,
-          stream_query = 7, device_sync = 8, host_fn = 9, write_value = 10, wait_value = 11, exported = 12,
-          opened = 13, stream_create = 14, stream_destroy = 15 };
+enum Op {
+  create = 0,
+  destroy = 1,
+  record = 2,
+  query = 3,
+  synchronise = 4,
+  wait_event = 5,
+  stream_sync = 6,
+  stream_query = 7,
+  device_sync = 8,
+  host_fn = 9,
+  write_value = 10,
+  wait_value = 11,
+  exported = 12,
+  opened = 13,
+  stream_create = 14,
+  stream_destroy = 15
+};
 
 void held(void* flag) {
-  while (!__atomic_load_n(static_cast<bool*>(flag), __ATOMIC_ACQUIRE)) usleep(200);
+  while (!__atomic_load_n(static_cast<bool*>(flag), __ATOMIC_ACQUIRE))
+    usleep(200);
 }
 void nothing(void*) {}
 

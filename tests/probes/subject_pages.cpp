@@ -11,7 +11,8 @@ namespace {
 
 std::uint64_t milliseconds() {
   using namespace std::chrono;
-  return static_cast<std::uint64_t>(duration_cast<std::chrono::milliseconds>(steady_clock::now().time_since_epoch()).count());
+  return static_cast<std::uint64_t>(
+      duration_cast<std::chrono::milliseconds>(steady_clock::now().time_since_epoch()).count());
 }
 
 void announce_entry(Memory& m) {
@@ -72,11 +73,12 @@ void finish(Memory& m) {
 }
 
 void fill_host(Memory& m) {
-  for (std::size_t i = 0; i < pages; ++i) std::memcpy(m.pinned + i * page_bytes, page_content(i).data(), page_bytes);
+  for (std::size_t i = 0; i < pages; ++i)
+    std::memcpy(m.pinned + i * page_bytes, page_content(i).data(), page_bytes);
 }
 
-// load <what happens>: clean, skip (page 1 is not copied), short (page 2 lacks its end), part (page 3 comes
-// in two copies), wrong (page 4 gets page 0's bytes), padding (contents only)
+// load <what happens>: clean, skip (page 1 is not copied), short (page 2 lacks its end), part (page
+// 3 comes in two copies), wrong (page 4 gets page 0's bytes), padding (contents only)
 int load(int argc, char** argv) {
   const std::string fault = argc > 2 ? argv[2] : "clean";
   Memory m;
@@ -116,7 +118,8 @@ int save(int argc, char** argv) {
   const std::uint64_t begin = milliseconds();
   announce(m, HITPROOF_SAVE, how == "held");
   if (how != "held") {
-    SUBJECT_OK(cudaMemcpyAsync(m.pinned, m.device, pages * page_bytes, cudaMemcpyDefault, m.stream));
+    SUBJECT_OK(
+        cudaMemcpyAsync(m.pinned, m.device, pages * page_bytes, cudaMemcpyDefault, m.stream));
   }
   const std::uint64_t submitted = milliseconds();
   if (how == "late") {
@@ -157,7 +160,8 @@ int tails(int argc, char** argv) {
   announce_entry(m);
   SUBJECT_OK(cudaMemset(m.device, 0, Memory::bytes));
   auto* values = reinterpret_cast<std::uint16_t*>(m.pinned);
-  for (std::size_t i = 0; i < 2 * stride_half; ++i) values[i] = static_cast<std::uint16_t>(0x3f80 + i);
+  for (std::size_t i = 0; i < 2 * stride_half; ++i)
+    values[i] = static_cast<std::uint16_t>(0x3f80 + i);
   char* to = m.device + (naive ? 65536 : 8192);
   SUBJECT_OK(cudaMemcpyAsync(to, m.pinned, 4 * stride_half, cudaMemcpyDefault, m.stream));
   const hitproof_tail_read_t t = tail_at(m);
@@ -172,7 +176,8 @@ int tails(int argc, char** argv) {
   s.tokens = 1792;
   s.rank = page_rank;
   s.entry = page_entry;
-  SUBJECT_OK(cudaMemcpyAsync(m.device, page_content(2).data(), page_bytes, cudaMemcpyDefault, m.stream));
+  SUBJECT_OK(
+      cudaMemcpyAsync(m.device, page_content(2).data(), page_bytes, cudaMemcpyDefault, m.stream));
   HITPROOF_CALL(state, (&s));
   hitproof_pooled_key_t k{};
   k.request = 5;
@@ -194,7 +199,8 @@ int flips(int, char**) {
   announce_entry(m);
   SUBJECT_OK(cudaMemset(m.device, 0x3f, 131072));
   hitproof_tail_read_t t = tail_at(m);
-  for (std::uint32_t position = 1784; position < 1792; ++position) HITPROOF_CALL(tail_step, (&t, position));
+  for (std::uint32_t position = 1784; position < 1792; ++position)
+    HITPROOF_CALL(tail_step, (&t, position));
   SUBJECT_OK(cudaStreamSynchronize(m.stream));
   std::vector<unsigned char> bytes(131072);
   SUBJECT_OK(cudaMemcpy(bytes.data(), m.device, bytes.size(), cudaMemcpyDefault));
@@ -210,7 +216,8 @@ int flips(int, char**) {
 // Everything else that a program can announce, once each.
 int announcements(int, char**) {
   std::uint8_t hash[32];
-  for (int i = 0; i < 32; ++i) hash[i] = static_cast<std::uint8_t>(i + 1);
+  for (int i = 0; i < 32; ++i)
+    hash[i] = static_cast<std::uint8_t>(i + 1);
   says_fact("mode", HITPROOF_MODE());
   HITPROOF_CALL(process, ("rank", 2));
   HITPROOF_CALL(meta, ("engine.version", "1.2.3"));
@@ -240,8 +247,11 @@ int announcements(int, char**) {
 
 } // namespace
 
-const Scenario page_scenarios[] = {{"load", load},   {"save", save},
-                                   {"tails", tails}, {"flips", flips},
-                                   {"announcements", announcements}, {nullptr, nullptr}};
+const Scenario page_scenarios[] = {{"load", load},
+                                   {"save", save},
+                                   {"tails", tails},
+                                   {"flips", flips},
+                                   {"announcements", announcements},
+                                   {nullptr, nullptr}};
 
 } // namespace subject

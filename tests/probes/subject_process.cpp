@@ -44,7 +44,8 @@ int threads(int, char**) {
         cudaStream_t s = nullptr;
         SUBJECT_OK(cudaStreamCreate(&s));
         for (int i = 0; i < 20; ++i) {
-          SUBJECT_OK(cudaMemcpyAsync(m.device + t * 4096, m.pinned + t * 4096, 100, cudaMemcpyHostToDevice, s));
+          SUBJECT_OK(cudaMemcpyAsync(m.device + t * 4096, m.pinned + t * 4096, 100,
+                                     cudaMemcpyHostToDevice, s));
           void* p = nullptr;
           SUBJECT_OK(cudaMalloc(&p, 256));
           SUBJECT_OK(cudaFree(p));
@@ -53,7 +54,8 @@ int threads(int, char**) {
         SUBJECT_OK(cudaStreamDestroy(s));
       });
     }
-    for (auto& t : crowd) t.join();
+    for (auto& t : crowd)
+      t.join();
   }
   return 0;
 }
@@ -116,16 +118,16 @@ int error_number(int, char**) {
 // Many hooked calls in a loop, for the cost of one.
 int churn(int, char**) {
   Memory m;
-  for (int i = 0; i < 40000; ++i) cudaStreamQuery(m.stream);
+  for (int i = 0; i < 40000; ++i)
+    cudaStreamQuery(m.stream);
   return 0;
 }
 
 } // namespace
 
-const Scenario process_scenarios[] = {{"idle", idle},         {"threads", threads},
-                                      {"children", children}, {"replaced", replaced},
-                                      {"gone", gone},         {"killed", killed},
-                                      {"thrown", thrown},     {"error_number", error_number},
-                                      {"churn", churn},       {nullptr, nullptr}};
+const Scenario process_scenarios[] = {
+    {"idle", idle},   {"threads", threads}, {"children", children}, {"replaced", replaced},
+    {"gone", gone},   {"killed", killed},   {"thrown", thrown},     {"error_number", error_number},
+    {"churn", churn}, {nullptr, nullptr}};
 
 } // namespace subject
