@@ -160,7 +160,8 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode);
 CUresult cuGraphCreate(CUgraph* graph, unsigned int flags);
 CUresult cuGraphDestroy(CUgraph graph);
 CUresult cuGraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                              size_t dependency_count, const CUDA_MEMCPY3D* copy, CUcontext context);
+                              size_t dependency_count, const CUDA_MEMCPY3D* copy,
+                              CUcontext context);
 CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                               size_t dependency_count, const CUDA_MEMSET_NODE_PARAMS* params,
                               CUcontext context);

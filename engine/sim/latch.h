@@ -2,14 +2,14 @@
 // simulated libcuda.so.1 only; a program that also runs on a GPU looks these up with dlsym.
 //
 // A held stream accepts work and starts none of it. Operations count one each: a copy, a whole
-// batch, a fill, a host function, an event record, an event wait, a memory operation, a graph launch.
-// `stream` is a handle of this process, or the null handle / 0x1 (legacy), or 0x2 (this thread's).
-// All functions return 0, or -1 for a handle that is not a live stream.
+// batch, a fill, a host function, an event record, an event wait, a memory operation, a graph
+// launch. `stream` is a handle of this process, or the null handle / 0x1 (legacy), or 0x2 (this
+// thread's). All functions return 0, or -1 for a handle that is not a live stream.
 #pragma once
 
-#include <cstdint>
-
 #include "engine/sim/cuda_subset.h"
+
+#include <cstdint>
 
 extern "C" {
 /// Hold: an operation that already runs is finished, no other is started.
@@ -31,8 +31,8 @@ int hitproof_sim_latch_wait(CUstream stream, int64_t pending, int64_t timeout_ms
 /// access order ANY, of graph nodes. 0: as given. The start value is HITPROOF_SIM_SEED.
 void hitproof_sim_set_seed(uint64_t seed);
 
-/// Break on purpose from now on: "short_copy", "lost_entry", "ignore_event", or "" for sound work; -1
-/// for another word. A number after a colon ("short_copy:5") breaks every fifth only. The start
+/// Break on purpose from now on: "short_copy", "lost_entry", "ignore_event", or "" for sound work;
+/// -1 for another word. A number after a colon ("short_copy:5") breaks every fifth only. The start
 /// value is HITPROOF_SIM_BREAK.
 int hitproof_sim_set_break(const char* name);
 }

@@ -1,12 +1,11 @@
 #include "engine/sim/reexec.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
+#include <unistd.h>
 #include <vector>
 
 namespace hitproof::sim {
@@ -83,7 +82,8 @@ std::string sim_preload(const std::string& directory, const std::string& probe_l
   append(directory + "/" + runtime_name);
   append(directory + "/" + driver_name);
   std::string joined;
-  for (const auto& entry : entries) joined += (joined.empty() ? "" : ":") + entry;
+  for (const auto& entry : entries)
+    joined += (joined.empty() ? "" : ":") + entry;
   return joined;
 }
 
@@ -92,7 +92,8 @@ SimDevice check_sim_device() {
   const std::string directory = sim_directory();
   if (directory.empty()) {
     device.message = "the simulated device's libraries (" + std::string(runtime_name) + ", " +
-                     driver_name + ") are not in ../lib/hitproof/sim beside this program; build "
+                     driver_name +
+                     ") are not in ../lib/hitproof/sim beside this program; build "
                      "them, or name their folder in HITPROOF_SIM_DIR";
     return device;
   }

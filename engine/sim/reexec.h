@@ -14,8 +14,8 @@ struct SimDevice {
   std::string driver;  // path of the libcuda.so.1 in use
 };
 
-/// Directory of the simulated libraries: HITPROOF_SIM_DIR if set, else ../lib/hitproof/sim seen from
-/// the running program. Empty if the libraries are not there.
+/// Directory of the simulated libraries: HITPROOF_SIM_DIR if set, else ../lib/hitproof/sim seen
+/// from the running program. Empty if the libraries are not there.
 std::string sim_directory();
 
 /// The LD_PRELOAD value for a program on the simulated device: what is there already (a sanitizer's

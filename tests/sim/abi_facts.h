@@ -19,8 +19,10 @@ std::vector<Fact> real_facts();
 
 /// Shape of a parameter: what decides the register or stack place it travels in.
 template <class T> constexpr uint64_t shape() {
-  if constexpr (std::is_void_v<T>) return 1;
-  else return sizeof(T) * 4 + (std::is_pointer_v<T> ? 3 : std::is_class_v<T> ? 2 : 1);
+  if constexpr (std::is_void_v<T>)
+    return 1;
+  else
+    return sizeof(T) * 4 + (std::is_pointer_v<T> ? 3 : std::is_class_v<T> ? 2 : 1);
 }
 
 template <class R, class... P> constexpr uint64_t signature(R (*)(P...)) {

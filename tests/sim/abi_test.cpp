@@ -1,7 +1,7 @@
 // The subset headers against the real ones, fact by fact.
-#include <gtest/gtest.h>
-
 #include "tests/sim/abi_facts.h"
+
+#include <gtest/gtest.h>
 
 namespace hitproof::sim::tests {
 

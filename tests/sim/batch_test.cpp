@@ -1,8 +1,8 @@
 // Both forms of the batch copy: rules, orders, times at which sources are read.
+#include "tests/sim/sim_test.h"
+
 #include <algorithm>
 #include <set>
-
-#include "tests/sim/sim_test.h"
 
 namespace hitproof::sim::tests {
 namespace {
@@ -66,25 +66,25 @@ TEST_F(BatchCopy, TheOlderFormNamesTheEntryThatFailed) {
   dsts_[2] = 0;
   CUmemcpyAttributes attributes{CU_MEMCPY_SRC_ACCESS_ORDER_STREAM, {}, {}, 0};
   size_t index = 0, failed = 99;
-  EXPECT_EQ(cuMemcpyBatchAsync(dsts_.data(), srcs_.data(), sizes_.data(), 4, &attributes, &index,
-                                 1, stream),
+  EXPECT_EQ(cuMemcpyBatchAsync(dsts_.data(), srcs_.data(), sizes_.data(), 4, &attributes, &index, 1,
+                               stream),
             CUDA_ERROR_INVALID_VALUE);
-  const auto older = reinterpret_cast<CUresult (*)(CUdeviceptr*, CUdeviceptr*, size_t*, size_t,
-                                                   CUmemcpyAttributes*, size_t*, size_t, size_t*,
-                                                   CUstream)>([] {
-    void* function = nullptr;
-    cuGetProcAddress("cuMemcpyBatchAsync", &function, 12080, 0, nullptr);
-    return function;
-  }());
+  const auto older =
+      reinterpret_cast<CUresult (*)(CUdeviceptr*, CUdeviceptr*, size_t*, size_t,
+                                    CUmemcpyAttributes*, size_t*, size_t, size_t*, CUstream)>([] {
+        void* function = nullptr;
+        cuGetProcAddress("cuMemcpyBatchAsync", &function, 12080, 0, nullptr);
+        return function;
+      }());
   ASSERT_NE(older, nullptr);
-  EXPECT_EQ(older(dsts_.data(), srcs_.data(), sizes_.data(), 4, &attributes, &index, 1, &failed,
-                  stream),
-            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(
+      older(dsts_.data(), srcs_.data(), sizes_.data(), 4, &attributes, &index, 1, &failed, stream),
+      CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(failed, 2u);
   index = 1; // not about one entry
-  EXPECT_EQ(older(dsts_.data(), srcs_.data(), sizes_.data(), 4, &attributes, &index, 1, &failed,
-                  stream),
-            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(
+      older(dsts_.data(), srcs_.data(), sizes_.data(), 4, &attributes, &index, 1, &failed, stream),
+      CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(failed, ~size_t{0});
 }
 
@@ -134,7 +134,8 @@ TEST_F(BatchCopy, AnyOrderMayReadEarlyOrLateAsTheSeedSays) {
   CU_OK(cuStreamSynchronize(stream));
   const auto bytes = device_.read();
   int late = 0;
-  for (size_t i = 0; i < 32; ++i) late += bytes[i * page] == 77;
+  for (size_t i = 0; i < 32; ++i)
+    late += bytes[i * page] == 77;
   EXPECT_GT(late, 0);
   EXPECT_LT(late, 32);
 }

@@ -53,7 +53,8 @@ TEST_F(BreakTest, ABatchLosesOneEntry) {
   hitproof_sim_set_break("");
   int lost = 0;
   const auto bytes = device.read();
-  for (size_t i = 0; i < 4; ++i) lost += bytes[i * 16] == 0xee;
+  for (size_t i = 0; i < 4; ++i)
+    lost += bytes[i * 16] == 0xee;
   EXPECT_EQ(lost, 1);
 }
 

@@ -1,7 +1,7 @@
 // Events within one process.
-#include <thread>
-
 #include "tests/sim/sim_test.h"
+
+#include <thread>
 
 namespace hitproof::sim::tests {
 namespace {
@@ -119,9 +119,11 @@ TEST_F(EventTest, ManyInterprocessEventsAreCheapAndReused) {
     for (auto& event : events)
       CU_OK(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
     OwnStream stream;
-    for (auto& event : events) CU_OK(cuEventRecord(event, stream));
+    for (auto& event : events)
+      CU_OK(cuEventRecord(event, stream));
     CU_OK(cuEventSynchronize(events.back()));
-    for (auto& event : events) CU_OK(cuEventDestroy(event));
+    for (auto& event : events)
+      CU_OK(cuEventDestroy(event));
   }
 }
 

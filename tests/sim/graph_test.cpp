@@ -1,8 +1,8 @@
 // Capture, graphs, rebinding.
+#include "tests/sim/sim_test.h"
+
 #include <algorithm>
 #include <set>
-
-#include "tests/sim/sim_test.h"
 
 namespace hitproof::sim::tests {
 namespace {
@@ -78,8 +78,7 @@ TEST_F(GraphTest, RebindingChangesLaterLaunchesOnly) {
   CU_OK(cuGraphMemcpyNodeGetParams(node, &read_back)); // the graph itself is as it was
   EXPECT_EQ(read_back.srcHost, first.at());
   other = copy(device.at(100), second.at(), 64); // beyond the allocation
-  EXPECT_EQ(cuGraphExecMemcpyNodeSetParams(exec, node, &other, context_),
-            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuGraphExecMemcpyNodeSetParams(exec, node, &other, context_), CUDA_ERROR_INVALID_VALUE);
   CU_OK(cuGraphExecDestroy(exec));
   CU_OK(cuGraphDestroy(graph));
 }

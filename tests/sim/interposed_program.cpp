@@ -1,5 +1,5 @@
-// A program that exports a driver name of its own, as a probe does. The driver's table of entry points
-// must still lead to the driver's function, and the driver's own calls must not come here.
+// A program that exports a driver name of its own, as a probe does. The driver's table of entry
+// points must still lead to the driver's function, and the driver's own calls must not come here.
 #include <cstdio>
 
 #define HITPROOF_CUDA_EXPLICIT_NAMES

@@ -1,15 +1,14 @@
 // Memory and events between processes, and what is left when one of them is killed.
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "tests/sim/peer.h"
+#include "tests/sim/sim_test.h"
 
 #include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <string>
-
-#include "tests/sim/peer.h"
-#include "tests/sim/sim_test.h"
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace hitproof::sim::tests {
 namespace {
@@ -43,7 +42,9 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  void tell(Message message) { EXPECT_EQ(write(socket_, &message, sizeof message), static_cast<ssize_t>(sizeof message)); }
+  void tell(Message message) {
+    EXPECT_EQ(write(socket_, &message, sizeof message), static_cast<ssize_t>(sizeof message));
+  }
   Message hear() {
     Message message{};
     EXPECT_EQ(read(socket_, &message, sizeof message), static_cast<ssize_t>(sizeof message));

@@ -1,8 +1,8 @@
 // Stream memory operations as semaphores.
+#include "tests/sim/sim_test.h"
+
 #include <atomic>
 #include <thread>
-
-#include "tests/sim/sim_test.h"
 
 namespace hitproof::sim::tests {
 namespace {

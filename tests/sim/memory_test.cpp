@@ -1,9 +1,8 @@
 // Allocation, limits, pinning, questions about addresses.
-#include <sys/mman.h>
+#include "tests/sim/sim_test.h"
 
 #include <algorithm>
-
-#include "tests/sim/sim_test.h"
+#include <sys/mman.h>
 
 namespace hitproof::sim::tests {
 namespace {
@@ -34,10 +33,12 @@ TEST_F(Memory, RefusesMoreThanTheDeviceHas) {
 
 TEST_F(Memory, ManySmallAllocationsLieApartAndAligned) {
   std::vector<CUdeviceptr> pieces(3000);
-  for (size_t i = 0; i < pieces.size(); ++i) CU_OK(cuMemAlloc(&pieces[i], 100 + i % 2000));
+  for (size_t i = 0; i < pieces.size(); ++i)
+    CU_OK(cuMemAlloc(&pieces[i], 100 + i % 2000));
   auto sorted = pieces;
   std::sort(sorted.begin(), sorted.end());
-  for (size_t i = 1; i < sorted.size(); ++i) ASSERT_GE(sorted[i] - sorted[i - 1], 512u);
+  for (size_t i = 1; i < sorted.size(); ++i)
+    ASSERT_GE(sorted[i] - sorted[i - 1], 512u);
   for (CUdeviceptr ptr : pieces) {
     ASSERT_EQ(ptr % 512, 0u);
     CU_OK(cuMemFree(ptr));

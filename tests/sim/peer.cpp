@@ -1,12 +1,11 @@
 // See peer.h. The socket is file descriptor 3.
 #include "tests/sim/peer.h"
 
-#include <unistd.h>
-
-#include <cstring>
-
 #include "engine/sim/cuda_subset.h"
 #include "engine/sim/latch.h"
+
+#include <cstring>
+#include <unistd.h>
 
 using namespace hitproof::sim::tests;
 
@@ -48,26 +47,41 @@ CUresult make_event(State& state, Message& m) {
 
 CUresult obey(State& state, Message& m) {
   switch (m.order) {
-  case Order::allocate: return allocate(state, m);
+  case Order::allocate:
+    return allocate(state, m);
   case Order::open_memory:
     return cuIpcOpenMemHandle(&state.memory, handle_of<CUipcMemHandle>(m),
                               CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
-  case Order::close_memory: return cuIpcCloseMemHandle(state.memory);
+  case Order::close_memory:
+    return cuIpcCloseMemHandle(state.memory);
   case Order::fill:
     return cuMemsetD8Async(state.memory + m.b, static_cast<unsigned char>(m.a), m.c, state.stream);
-  case Order::read: return read_byte(state, m);
-  case Order::make_event: return make_event(state, m);
-  case Order::destroy_event: return cuEventDestroy(state.event);
+  case Order::read:
+    return read_byte(state, m);
+  case Order::make_event:
+    return make_event(state, m);
+  case Order::destroy_event:
+    return cuEventDestroy(state.event);
   case Order::open_event:
     return cuIpcOpenEventHandle(&state.event, handle_of<CUipcEventHandle>(m));
-  case Order::record_event: return cuEventRecord(state.event, state.stream);
-  case Order::query_event: return cuEventQuery(state.event);
-  case Order::sync_event: return cuEventSynchronize(state.event);
-  case Order::wait_event: return cuStreamWaitEvent(state.stream, state.event, 0);
-  case Order::hold: hitproof_sim_latch_hold(state.stream); return CUDA_SUCCESS;
-  case Order::release: hitproof_sim_latch_release(state.stream); return CUDA_SUCCESS;
-  case Order::sync_stream: return cuStreamSynchronize(state.stream);
-  case Order::quit: break;
+  case Order::record_event:
+    return cuEventRecord(state.event, state.stream);
+  case Order::query_event:
+    return cuEventQuery(state.event);
+  case Order::sync_event:
+    return cuEventSynchronize(state.event);
+  case Order::wait_event:
+    return cuStreamWaitEvent(state.stream, state.event, 0);
+  case Order::hold:
+    hitproof_sim_latch_hold(state.stream);
+    return CUDA_SUCCESS;
+  case Order::release:
+    hitproof_sim_latch_release(state.stream);
+    return CUDA_SUCCESS;
+  case Order::sync_stream:
+    return cuStreamSynchronize(state.stream);
+  case Order::quit:
+    break;
   }
   return CUDA_SUCCESS;
 }

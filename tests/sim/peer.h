@@ -6,19 +6,19 @@
 namespace hitproof::sim::tests {
 
 enum class Order : uint32_t {
-  allocate,     // a: bytes, b: fill; answers with a handle
-  open_memory,  // handle
+  allocate,    // a: bytes, b: fill; answers with a handle
+  open_memory, // handle
   close_memory,
-  fill,         // a: value, b: offset, c: bytes; in the peer's stream
-  read,         // b: offset; answers a: the byte there, after the stream
-  make_event,   // answers with a handle
+  fill,       // a: value, b: offset, c: bytes; in the peer's stream
+  read,       // b: offset; answers a: the byte there, after the stream
+  make_event, // answers with a handle
   destroy_event,
   open_event,   // handle
   record_event, // in the peer's stream
   query_event,
   sync_event,
-  wait_event,   // the peer's stream waits
-  hold,         // the peer's stream
+  wait_event, // the peer's stream waits
+  hold,       // the peer's stream
   release,
   sync_stream,
   quit,

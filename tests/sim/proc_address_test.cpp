@@ -1,9 +1,8 @@
 // The routes to an entry: exported name, dlsym, cuGetProcAddress in both forms.
-#include <dlfcn.h>
-
-#include <string>
-
 #include "tests/sim/sim_test.h"
+
+#include <dlfcn.h>
+#include <string>
 
 namespace hitproof::sim::tests {
 namespace {
@@ -56,7 +55,8 @@ TEST(ProcAddress, EveryTwinIsExportedAndListed) {
     SCOPED_TRACE(twin);
     EXPECT_NE(exported(twin), nullptr);
     bool listed = false;
-    for (const auto& entry : all) listed = listed || entry.twin == twin;
+    for (const auto& entry : all)
+      listed = listed || entry.twin == twin;
     EXPECT_TRUE(listed);
   }
 }

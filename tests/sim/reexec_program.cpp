@@ -1,11 +1,10 @@
 // A program that asks for the simulated device and shows what it got. Linked to no CUDA library.
-#include <dlfcn.h>
+#include "engine/sim/cudart_subset.h"
+#include "engine/sim/reexec.h"
 
 #include <cstdio>
 #include <cstdlib>
-
-#include "engine/sim/cudart_subset.h"
-#include "engine/sim/reexec.h"
+#include <dlfcn.h>
 
 int main(int argc, char** argv) {
   const char* probe = std::getenv("TEST_PROBE");
@@ -20,7 +19,8 @@ int main(int argc, char** argv) {
   if (!properties || properties(&prop, 0) != cudaSuccess) return 2;
   std::printf("device: %s\nruntime: %s\ndriver: %s\n", prop.name, device.runtime.c_str(),
               device.driver.c_str());
-  for (int i = 1; i < argc; ++i) std::printf("argument: %s\n", argv[i]);
+  for (int i = 1; i < argc; ++i)
+    std::printf("argument: %s\n", argv[i]);
   std::printf("preload: %s\n", std::getenv("LD_PRELOAD"));
   return 0;
 }

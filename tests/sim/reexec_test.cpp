@@ -1,13 +1,12 @@
 // The second start with a preload, and how it says what is wrong.
 #include "engine/sim/reexec.h"
 
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <climits>
 #include <cstdio>
+#include <gtest/gtest.h>
 #include <string>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace hitproof::sim::tests {
 namespace {
@@ -23,7 +22,8 @@ std::string output(const std::string& command, int& status) {
   FILE* pipe = popen(command.c_str(), "r");
   std::string text;
   char buffer[512];
-  while (pipe && fgets(buffer, sizeof buffer, pipe)) text += buffer;
+  while (pipe && fgets(buffer, sizeof buffer, pipe))
+    text += buffer;
   status = pipe ? WEXITSTATUS(pclose(pipe)) : -1;
   return text;
 }

@@ -1,13 +1,12 @@
 // The runtime library: its own rules, and that it reaches the driver by the real runtime's way.
-#include <dlfcn.h>
-#include <gtest/gtest.h>
+#include "engine/sim/cudart_subset.h"
 
 #include <cstring>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "engine/sim/cudart_subset.h"
 
 #define RT_OK(call) ASSERT_EQ((call), cudaSuccess)
 

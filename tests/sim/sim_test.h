@@ -1,14 +1,13 @@
 // What the tests of the simulated device share: a current context and small owners.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <numeric>
-#include <vector>
-
 #include "engine/sim/cuda_subset.h"
 #include "engine/sim/latch.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <vector>
 
 #define CU_OK(call) ASSERT_EQ((call), CUDA_SUCCESS)
 
@@ -65,9 +64,7 @@ class Pinned {
   ~Pinned() { cuMemFreeHost(ptr_); }
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;
-  unsigned char* at(size_t offset = 0) const {
-    return static_cast<unsigned char*>(ptr_) + offset;
-  }
+  unsigned char* at(size_t offset = 0) const { return static_cast<unsigned char*>(ptr_) + offset; }
 
  private:
   void* ptr_ = nullptr;
@@ -107,7 +104,8 @@ class OwnEvent {
 
 inline std::vector<unsigned char> counted(size_t bytes) {
   std::vector<unsigned char> v(bytes);
-  for (size_t i = 0; i < bytes; ++i) v[i] = static_cast<unsigned char>(i * 7 + i / 251);
+  for (size_t i = 0; i < bytes; ++i)
+    v[i] = static_cast<unsigned char>(i * 7 + i / 251);
   return v;
 }
 

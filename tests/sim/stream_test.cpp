@@ -1,9 +1,9 @@
 // Streams: handles, default streams, host functions, the latch.
+#include "tests/sim/sim_test.h"
+
 #include <atomic>
 #include <chrono>
 #include <thread>
-
-#include "tests/sim/sim_test.h"
 
 namespace hitproof::sim::tests {
 namespace {
@@ -24,7 +24,8 @@ TEST_F(StreamTest, HostFunctionsRunOnOneWorkerInOrder) {
     int number;
   };
   std::vector<Item> items;
-  for (int i = 0; i < 100; ++i) items.push_back({&order, i});
+  for (int i = 0; i < 100; ++i)
+    items.push_back({&order, i});
   for (auto& item : items)
     CU_OK(cuLaunchHostFunc(
         stream,
@@ -35,7 +36,8 @@ TEST_F(StreamTest, HostFunctionsRunOnOneWorkerInOrder) {
         &item));
   CU_OK(cuStreamSynchronize(stream));
   ASSERT_EQ(order.size(), 100u);
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_EQ(order[static_cast<size_t>(i)], i);
 }
 
 TEST_F(StreamTest, AHostFunctionMayNotCallBack) {
@@ -168,7 +170,8 @@ TEST_F(StreamTest, ManyThreadsManyStreamsNoDeadlock) {
   constexpr int threads = 4, rounds = 200;
   std::vector<std::thread> workers;
   std::vector<std::unique_ptr<Device>> devices;
-  for (int i = 0; i < threads; ++i) devices.push_back(std::make_unique<Device>(64));
+  for (int i = 0; i < threads; ++i)
+    devices.push_back(std::make_unique<Device>(64));
   for (int i = 0; i < threads; ++i)
     workers.emplace_back([&, i] {
       cuCtxSetCurrent(context_);
@@ -181,7 +184,8 @@ TEST_F(StreamTest, ManyThreadsManyStreamsNoDeadlock) {
       }
       cuStreamSynchronize(stream);
     });
-  for (auto& worker : workers) worker.join();
+  for (auto& worker : workers)
+    worker.join();
   CU_OK(cuCtxSynchronize());
   for (auto& device : devices)
     EXPECT_EQ(device->read()[63], static_cast<unsigned char>(rounds - 1));

@@ -1,14 +1,14 @@
 // Both versions of the batch copy. The batch keeps its place in the stream as a whole; its entries
 // have no order among themselves, and each source is read when its attributes say so.
-#include <cstring>
-#include <limits>
-#include <memory>
-#include <vector>
-
 #include "engine/sim/driver/api.h"
 #include "engine/sim/driver/copy.h"
 #include "engine/sim/driver/graph.h"
 #include "engine/sim/driver/settings.h"
+
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <vector>
 
 using namespace hitproof::sim;
 
@@ -48,13 +48,16 @@ CUresult check_attributes(const BatchCall& call) {
   return CUDA_SUCCESS;
 }
 
-// Is this source read now? DURING_API_CALL must be; ANY may be, so a seed decides; an ordinary small
-// source is staged by the real driver as well.
+// Is this source read now? DURING_API_CALL must be; ANY may be, so a seed decides; an ordinary
+// small source is staged by the real driver as well.
 bool read_now(CUmemcpySrcAccessOrder order) {
   switch (order) {
-  case CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL: return true;
-  case CU_MEMCPY_SRC_ACCESS_ORDER_ANY: return draw() % 2 == 1;
-  default: return false;
+  case CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL:
+    return true;
+  case CU_MEMCPY_SRC_ACCESS_ORDER_ANY:
+    return draw() % 2 == 1;
+  default:
+    return false;
   }
 }
 
@@ -63,7 +66,8 @@ CUresult build(const BatchCall& call, Batch& batch, bool& pageable, size_t& fail
   size_t attribute = 0;
   pageable = false;
   for (size_t i = 0; i < call.count; ++i) {
-    while (attribute + 1 < call.attribute_count && call.indices[attribute + 1] <= i) ++attribute;
+    while (attribute + 1 < call.attribute_count && call.indices[attribute + 1] <= i)
+      ++attribute;
     CopyOp op = CopyOp::flat(call.dsts[i], call.srcs[i], call.sizes[i]);
     const CopyCheck checked = check(op, Side::any, Side::any);
     if (checked.result != CUDA_SUCCESS || op.empty()) {
@@ -105,7 +109,8 @@ CUresult batch_copy(const BatchCall& call, size_t* fail_index, CUstream handle,
       bool pageable = false;
       if (CUresult error = build(call, batch, pageable, failed)) return error;
       Task task = [work = std::move(batch)] {
-        for (const uint32_t i : work.order) perform(work.entries[i]);
+        for (const uint32_t i : work.order)
+          perform(work.entries[i]);
       };
       // As in single copies: ordinary host memory in stream order makes the call wait.
       if (pageable) return stream->run(std::move(task));
@@ -120,7 +125,7 @@ CUresult batch_copy(const BatchCall& call, size_t* fail_index, CUstream handle,
 } // namespace
 
 HITPROOF_SIM_CALL(cuMemcpyBatchAsync, _ptsz,
-                  (CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes, size_t count,
+                  (CUdeviceptr * dsts, CUdeviceptr* srcs, size_t* sizes, size_t count,
                    CUmemcpyAttributes* attributes, size_t* attribute_indices,
                    size_t attribute_count, size_t* fail_index, CUstream stream),
                   (dsts, srcs, sizes, count, attributes, attribute_indices, attribute_count,
@@ -130,7 +135,7 @@ HITPROOF_SIM_CALL(cuMemcpyBatchAsync, _ptsz,
 }
 
 HITPROOF_SIM_CALL(cuMemcpyBatchAsync_v2, _ptsz,
-                  (CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes, size_t count,
+                  (CUdeviceptr * dsts, CUdeviceptr* srcs, size_t* sizes, size_t count,
                    CUmemcpyAttributes* attributes, size_t* attribute_indices,
                    size_t attribute_count, CUstream stream),
                   (dsts, srcs, sizes, count, attributes, attribute_indices, attribute_count,

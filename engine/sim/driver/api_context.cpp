@@ -65,9 +65,8 @@ HITPROOF_SIM_API CUresult cuCtxSetCurrent(CUcontext context) {
 }
 
 HITPROOF_SIM_API CUresult cuCtxPushCurrent_v2(CUcontext context) {
-  return query_call([&] {
-    return push_context(context) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-  });
+  return query_call(
+      [&] { return push_context(context) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT; });
 }
 
 HITPROOF_SIM_API CUresult cuCtxPopCurrent_v2(CUcontext* context) {

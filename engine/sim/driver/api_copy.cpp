@@ -16,9 +16,8 @@ CUresult now(CUdeviceptr dst, Side dst_side, CUdeviceptr src, Side src_side, siz
 
 CUresult later(CUdeviceptr dst, Side dst_side, CUdeviceptr src, Side src_side, size_t bytes,
                CUstream stream, DefaultStream form) {
-  return work_call([&] {
-    return copy_async(CopyOp::flat(dst, src, bytes), dst_side, src_side, stream, form);
-  });
+  return work_call(
+      [&] { return copy_async(CopyOp::flat(dst, src, bytes), dst_side, src_side, stream, form); });
 }
 
 CUresult box_now(const CUDA_MEMCPY2D* copy, DefaultStream form) {

@@ -1,9 +1,9 @@
 // Start-up, version, errors, the device and its one context.
-#include <cstdio>
-#include <cstring>
-
 #include "engine/sim/driver/api.h"
 #include "engine/sim/driver/settings.h"
+
+#include <cstdio>
+#include <cstring>
 
 using namespace hitproof::sim;
 
@@ -38,14 +38,30 @@ constexpr char uuid_bytes[16] = {'H', 'i', 't', 'p', 'r', 'o', 'o', 'f',
 
 bool attribute_value(CUdevice_attribute attribute, int& value) {
   switch (attribute) {
-  case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: value = 1024; return true;
-  case CU_DEVICE_ATTRIBUTE_WARP_SIZE: value = 32; return true;
-  case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: value = 1; return true;
-  case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: value = 2048; return true;
-  case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: value = 2; return true;
-  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: value = 9; return true;
-  case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: value = 0x51; return true;
-  case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID: value = 0x4d; return true;
+  case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+    value = 1024;
+    return true;
+  case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+    value = 32;
+    return true;
+  case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+    value = 1;
+    return true;
+  case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
+    value = 2048;
+    return true;
+  case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
+    value = 2;
+    return true;
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+    value = 9;
+    return true;
+  case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+    value = 0x51;
+    return true;
+  case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
+    value = 0x4d;
+    return true;
   case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
   case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
   case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
@@ -56,8 +72,11 @@ bool attribute_value(CUdevice_attribute attribute, int& value) {
   case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
   case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
   case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR:
-  case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED: value = 1; return true;
-  default: break;
+  case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
+    value = 1;
+    return true;
+  default:
+    break;
   }
   // Known numbers that this device does not have are 0, unknown ones an error.
   constexpr unsigned last_attribute = 147;

@@ -30,7 +30,8 @@ CUresult record(CUevent handle, CUstream stream_handle, unsigned flags, DefaultS
 
 HITPROOF_SIM_API CUresult cuEventCreate(CUevent* out, unsigned int flags) {
   return work_call([&] {
-    constexpr unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    constexpr unsigned known =
+        CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
     if (!out || (flags & ~known)) return CUDA_ERROR_INVALID_VALUE;
     // An event that other processes see has no time.
     if ((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING))
@@ -102,8 +103,7 @@ HITPROOF_SIM_CALL(cuStreamWaitEvent, _ptsz, (CUstream stream, CUevent event, uns
     auto on = find_stream(stream, form);
     if (!waited || !on) return CUDA_ERROR_INVALID_HANDLE;
     CUresult captured;
-    if (capture_wait(*on, waited, (flags & CU_EVENT_WAIT_EXTERNAL) != 0, captured))
-      return captured;
+    if (capture_wait(*on, waited, (flags & CU_EVENT_WAIT_EXTERNAL) != 0, captured)) return captured;
     const uint64_t number = waited->newest();
     // Also a wait for nothing is an operation: latches count what the program asked for.
     on->enqueue([waited = std::move(waited), number, on = on.get()] {

@@ -1,8 +1,8 @@
 // Capture, graphs and executable graphs.
-#include <algorithm>
-
 #include "engine/sim/driver/api.h"
 #include "engine/sim/driver/graph.h"
+
+#include <algorithm>
 
 using namespace hitproof::sim;
 
@@ -18,8 +18,12 @@ CUresult copy_of(const CUDA_MEMCPY3D* params, CopyOp& op) {
 CUresult fill_of(const CUDA_MEMSET_NODE_PARAMS* params, FillOp& op) {
   if (!params || (params->elementSize != 1 && params->elementSize != 2 && params->elementSize != 4))
     return CUDA_ERROR_INVALID_VALUE;
-  op = {reinterpret_cast<char*>(params->dst), params->value, params->elementSize, params->pitch,
-        params->width, params->height};
+  op = {reinterpret_cast<char*>(params->dst),
+        params->value,
+        params->elementSize,
+        params->pitch,
+        params->width,
+        params->height};
   return check(op);
 }
 
@@ -88,9 +92,8 @@ HITPROOF_SIM_API CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*
 }
 
 HITPROOF_SIM_API CUresult cuGraphCreate(CUgraph* graph, unsigned int flags) {
-  return work_call([&] {
-    return graph && flags == 0 ? create_graph(*graph) : CUDA_ERROR_INVALID_VALUE;
-  });
+  return work_call(
+      [&] { return graph && flags == 0 ? create_graph(*graph) : CUDA_ERROR_INVALID_VALUE; });
 }
 
 HITPROOF_SIM_API CUresult cuGraphDestroy(CUgraph graph) {
@@ -215,7 +218,7 @@ HITPROOF_SIM_API CUresult cuGraphInstantiate_v2(CUgraphExec* exec, CUgraph graph
 }
 
 HITPROOF_SIM_CALL(cuGraphInstantiateWithParams, _ptsz,
-                  (CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params),
+                  (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params),
                   (exec, graph, params)) {
   if (!params) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = instantiated(exec, graph);

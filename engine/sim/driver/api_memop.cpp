@@ -1,14 +1,14 @@
-// Stream memory operations: a stream writes a word, or sleeps until a word has a value. The word may
-// lie in memory that another process or a CPU thread writes, so a sleeping stream looks again by
-// itself, and at once when a stream of this process has written something.
-#include <algorithm>
-#include <atomic>
-#include <vector>
-
+// Stream memory operations: a stream writes a word, or sleeps until a word has a value. The word
+// may lie in memory that another process or a CPU thread writes, so a sleeping stream looks again
+// by itself, and at once when a stream of this process has written something.
 #include "engine/sim/driver/api.h"
 #include "engine/sim/driver/futex.h"
 #include "engine/sim/driver/graph.h"
 #include "engine/sim/driver/memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
 
 using namespace hitproof::sim;
 
@@ -39,8 +39,10 @@ bool satisfied(const MemoryOp& op) {
     return op.wide ? static_cast<int64_t>(now - op.value) >= 0
                    : static_cast<int32_t>(static_cast<uint32_t>(now) -
                                           static_cast<uint32_t>(op.value)) >= 0;
-  case CU_STREAM_WAIT_VALUE_EQ: return now == op.value;
-  case CU_STREAM_WAIT_VALUE_AND: return (now & op.value) != 0;
+  case CU_STREAM_WAIT_VALUE_EQ:
+    return now == op.value;
+  case CU_STREAM_WAIT_VALUE_AND:
+    return (now & op.value) != 0;
   default: {
     const uint64_t all = op.wide ? ~uint64_t{0} : 0xffffffffu;
     return (~(now | op.value) & all) != 0;
@@ -87,7 +89,8 @@ CUresult submit(CUstream handle, std::vector<MemoryOp> ops, DefaultStream form) 
     if (CUresult error = check(op)) return error;
   if (CUresult refused = refuse_while_capturing(*stream)) return refused;
   stream->enqueue([ops = std::move(ops)] {
-    for (const auto& op : ops) perform(op);
+    for (const auto& op : ops)
+      perform(op);
   });
   return CUDA_SUCCESS;
 }

@@ -49,7 +49,7 @@ HITPROOF_SIM_API CUresult cuMemFree_v2(CUdeviceptr ptr) {
   return free_idle([&] { return ptr ? free_device(ptr) : CUDA_SUCCESS; });
 }
 
-HITPROOF_SIM_CALL(cuMemAllocAsync, _ptsz, (CUdeviceptr* ptr, size_t bytes, CUstream stream),
+HITPROOF_SIM_CALL(cuMemAllocAsync, _ptsz, (CUdeviceptr * ptr, size_t bytes, CUstream stream),
                   (ptr, bytes, stream)) {
   return work_call([&] {
     auto on = find_stream(stream, form);
@@ -84,15 +84,12 @@ HITPROOF_SIM_API CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* siz
 }
 
 HITPROOF_SIM_API CUresult cuMemHostAlloc(void** ptr, size_t bytes, unsigned int flags) {
-  return work_call([&] {
-    return ptr ? allocate_host(bytes, flags, *ptr) : CUDA_ERROR_INVALID_VALUE;
-  });
+  return work_call(
+      [&] { return ptr ? allocate_host(bytes, flags, *ptr) : CUDA_ERROR_INVALID_VALUE; });
 }
 
 HITPROOF_SIM_API CUresult cuMemAllocHost_v2(void** ptr, size_t bytes) {
-  return work_call([&] {
-    return ptr ? allocate_host(bytes, 0, *ptr) : CUDA_ERROR_INVALID_VALUE;
-  });
+  return work_call([&] { return ptr ? allocate_host(bytes, 0, *ptr) : CUDA_ERROR_INVALID_VALUE; });
 }
 
 HITPROOF_SIM_API CUresult cuMemFreeHost(void* ptr) {
@@ -138,22 +135,31 @@ template <class T> CUresult put(void* data, T value) {
 CUresult attribute_of(const Range& range, CUdeviceptr ptr, CUpointer_attribute attribute,
                       void* data) {
   switch (attribute) {
-  case CU_POINTER_ATTRIBUTE_CONTEXT: return put(data, primary_context());
+  case CU_POINTER_ATTRIBUTE_CONTEXT:
+    return put(data, primary_context());
   case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     return put<unsigned>(data, range.on_device() ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
-  case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: return put(data, ptr);
+  case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+    return put(data, ptr);
   case CU_POINTER_ATTRIBUTE_HOST_POINTER:
     if (range.on_device()) return CUDA_ERROR_INVALID_VALUE;
     return put(data, reinterpret_cast<void*>(ptr));
-  case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: return put(data, false);
-  case CU_POINTER_ATTRIBUTE_BUFFER_ID: return put<unsigned long long>(data, range.buffer_id);
-  case CU_POINTER_ATTRIBUTE_IS_MANAGED: return put(data, false);
-  case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return put<int>(data, 0);
+  case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    return put(data, false);
+  case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    return put<unsigned long long>(data, range.buffer_id);
+  case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    return put(data, false);
+  case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+    return put<int>(data, 0);
   case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     return put(data, range.kind == MemoryKind::device);
-  case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return put<CUdeviceptr>(data, range.base);
-  case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return put<size_t>(data, range.size);
-  case CU_POINTER_ATTRIBUTE_MAPPED: return put(data, true);
+  case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    return put<CUdeviceptr>(data, range.base);
+  case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    return put<size_t>(data, range.size);
+  case CU_POINTER_ATTRIBUTE_MAPPED:
+    return put(data, true);
   }
   return CUDA_ERROR_INVALID_VALUE;
 }
@@ -161,13 +167,21 @@ CUresult attribute_of(const Range& range, CUdeviceptr ptr, CUpointer_attribute a
 // What cuPointerGetAttributes says of memory that the driver does not know.
 void attribute_of_unknown(CUpointer_attribute attribute, void* data) {
   switch (attribute) {
-  case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: put<unsigned>(data, 0); break;
-  case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: put<int>(data, -2); break;
+  case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    put<unsigned>(data, 0);
+    break;
+  case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+    put<int>(data, -2);
+    break;
   case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
   case CU_POINTER_ATTRIBUTE_IS_MANAGED:
   case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-  case CU_POINTER_ATTRIBUTE_MAPPED: put(data, false); break;
-  default: put<uint64_t>(data, 0); break;
+  case CU_POINTER_ATTRIBUTE_MAPPED:
+    put(data, false);
+    break;
+  default:
+    put<uint64_t>(data, 0);
+    break;
   }
 }
 
@@ -190,7 +204,8 @@ HITPROOF_SIM_API CUresult cuPointerGetAttributes(unsigned int count,
     auto range = find_range(ptr);
     for (unsigned i = 0; i < count; ++i) {
       if (!data[i]) return CUDA_ERROR_INVALID_VALUE;
-      if (!range) attribute_of_unknown(attributes[i], data[i]);
+      if (!range)
+        attribute_of_unknown(attributes[i], data[i]);
       else if (attribute_of(*range, ptr, attributes[i], data[i]) != CUDA_SUCCESS)
         attribute_of_unknown(attributes[i], data[i]);
     }

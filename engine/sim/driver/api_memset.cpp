@@ -61,7 +61,8 @@ HITPROOF_SIM_CALL(cuMemsetD16Async, _ptsz,
 }
 
 HITPROOF_SIM_CALL(cuMemsetD2D16_v2, _ptds,
-                  (CUdeviceptr dst, size_t pitch, unsigned short value, size_t width, size_t height),
+                  (CUdeviceptr dst, size_t pitch, unsigned short value, size_t width,
+                   size_t height),
                   (dst, pitch, value, width, height)) {
   return now(rows(dst, pitch, value, 2, width, height), form);
 }

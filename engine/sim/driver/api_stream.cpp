@@ -22,7 +22,9 @@ CUresult create(CUstream* out, unsigned flags, int priority) {
   return work_call([&] {
     if (!out || (flags & ~unsigned{CU_STREAM_NON_BLOCKING})) return CUDA_ERROR_INVALID_VALUE;
     // Out of range is clamped, as in the real driver; priorities change nothing here.
-    const int clamped = priority > 0 ? 0 : priority < greatest_priority ? greatest_priority : priority;
+    const int clamped = priority > 0                   ? 0
+                        : priority < greatest_priority ? greatest_priority
+                                                       : priority;
     *out = create_stream(flags, clamped)->handle();
     return CUDA_SUCCESS;
   });
@@ -114,8 +116,7 @@ HITPROOF_SIM_CALL(cuStreamGetId, _ptsz, (CUstream stream, unsigned long long* id
   });
 }
 
-HITPROOF_SIM_CALL(cuStreamGetCtx, _ptsz, (CUstream stream, CUcontext* context),
-                  (stream, context)) {
+HITPROOF_SIM_CALL(cuStreamGetCtx, _ptsz, (CUstream stream, CUcontext* context), (stream, context)) {
   return look(stream, form, [&](Stream&) {
     if (!context) return CUDA_ERROR_INVALID_VALUE;
     *context = primary_context();
@@ -123,8 +124,7 @@ HITPROOF_SIM_CALL(cuStreamGetCtx, _ptsz, (CUstream stream, CUcontext* context),
   });
 }
 
-HITPROOF_SIM_CALL(cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice* device),
-                  (stream, device)) {
+HITPROOF_SIM_CALL(cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice* device), (stream, device)) {
   return look(stream, form, [&](Stream&) {
     if (!device) return CUDA_ERROR_INVALID_VALUE;
     *device = 0;
@@ -138,8 +138,7 @@ HITPROOF_SIM_CALL(cuLaunchHostFunc, _ptsz, (CUstream stream, CUhostFn fn, void* 
 }
 
 HITPROOF_SIM_CALL(cuStreamAddCallback, _ptsz,
-                  (CUstream stream, CUstreamCallback callback, void* user_data,
-                   unsigned int flags),
+                  (CUstream stream, CUstreamCallback callback, void* user_data, unsigned int flags),
                   (stream, callback, user_data, flags)) {
   return look(stream, form, [&](Stream& on) {
     if (!callback || flags != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -178,8 +177,7 @@ HITPROOF_SIM_API int64_t hitproof_sim_latch_pending(CUstream handle) {
   return static_cast<int64_t>(stream->submitted() - completed);
 }
 
-HITPROOF_SIM_API int hitproof_sim_latch_wait(CUstream handle, int64_t pending,
-                                             int64_t timeout_ms) {
+HITPROOF_SIM_API int hitproof_sim_latch_wait(CUstream handle, int64_t pending, int64_t timeout_ms) {
   auto stream = find_stream(handle, DefaultStream::legacy);
   return stream && stream->wait_pending(pending, timeout_ms) ? 0 : -1;
 }

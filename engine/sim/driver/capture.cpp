@@ -1,9 +1,9 @@
 // Stream capture: calls on a capturing stream become nodes, and event edges spread the capture.
+#include "engine/sim/driver/graph.h"
+
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
-
-#include "engine/sim/driver/graph.h"
 
 namespace hitproof::sim {
 namespace {
@@ -25,7 +25,8 @@ std::unordered_set<const Node*> closure(const std::vector<Node*>& last) {
   while (!open.empty()) {
     const Node* node = open.back();
     open.pop_back();
-    if (reached.insert(node).second) open.insert(open.end(), node->after.begin(), node->after.end());
+    if (reached.insert(node).second)
+      open.insert(open.end(), node->after.begin(), node->after.end());
   }
   return reached;
 }
@@ -118,8 +119,8 @@ bool capture_wait(Stream& stream, const std::shared_ptr<Event>& event, bool exte
   result = CUDA_SUCCESS;
   if (external) {
     if (!side.capture) return false;
-    auto node = new_node(*side.capture->graph, CU_GRAPH_NODE_TYPE_WAIT_EVENT, WaitOp{event},
-                         side.frontier);
+    auto node =
+        new_node(*side.capture->graph, CU_GRAPH_NODE_TYPE_WAIT_EVENT, WaitOp{event}, side.frontier);
     side.frontier = {node.get()};
     return true;
   }
@@ -222,8 +223,7 @@ CUstreamCaptureStatus capture_status(Stream& stream, uint64_t& id, Graph*& graph
   if (!capture) return CU_STREAM_CAPTURE_STATUS_NONE;
   id = capture->id;
   graph = capture->graph.get();
-  return capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                          : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  return capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
 } // namespace hitproof::sim

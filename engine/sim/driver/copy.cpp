@@ -1,11 +1,11 @@
 #include "engine/sim/driver/copy.h"
 
+#include "engine/sim/driver/memory.h"
+#include "engine/sim/driver/settings.h"
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
-
-#include "engine/sim/driver/memory.h"
-#include "engine/sim/driver/settings.h"
 
 namespace hitproof::sim {
 namespace {
@@ -17,7 +17,8 @@ size_t extent(const CopyOp& op, size_t pitch, size_t slice) {
 
 template <class T> void fill_row(char* dst, unsigned value, size_t count) {
   const T element = static_cast<T>(value);
-  for (size_t i = 0; i < count; ++i) std::memcpy(dst + i * sizeof(T), &element, sizeof(T));
+  for (size_t i = 0; i < count; ++i)
+    std::memcpy(dst + i * sizeof(T), &element, sizeof(T));
 }
 
 CUresult side(CUmemorytype type, const void* host, CUdeviceptr device, Side& kind, char*& at) {
@@ -34,7 +35,8 @@ CUresult side(CUmemorytype type, const void* host, CUdeviceptr device, Side& kin
     kind = Side::any;
     at = reinterpret_cast<char*>(device);
     return CUDA_SUCCESS;
-  case CU_MEMORYTYPE_ARRAY: return CUDA_ERROR_NOT_SUPPORTED;
+  case CU_MEMORYTYPE_ARRAY:
+    return CUDA_ERROR_NOT_SUPPORTED;
   }
   return CUDA_ERROR_INVALID_VALUE;
 }
@@ -57,8 +59,7 @@ size_t CopyOp::src_extent() const { return extent(*this, src_pitch, src_slice); 
 void perform(const CopyOp& op) {
   if (op.empty()) return;
   // Broken copies lose their tail: up to 64 bytes, never more than half of the last row.
-  const size_t lost =
-      broken(Break::short_copy) ? std::min<size_t>(64, (op.width + 1) / 2) : 0;
+  const size_t lost = broken(Break::short_copy) ? std::min<size_t>(64, (op.width + 1) / 2) : 0;
   for (size_t z = 0; z < op.depth; ++z) {
     for (size_t y = 0; y < op.height; ++y) {
       const bool last = z + 1 == op.depth && y + 1 == op.height;
@@ -73,9 +74,15 @@ void perform(const FillOp& op) {
   for (size_t y = 0; y < op.height; ++y) {
     char* row = op.dst + y * op.pitch;
     switch (op.element) {
-    case 1: std::memset(row, static_cast<int>(op.value & 0xff), op.width); break;
-    case 2: fill_row<uint16_t>(row, op.value, op.width); break;
-    default: fill_row<uint32_t>(row, op.value, op.width); break;
+    case 1:
+      std::memset(row, static_cast<int>(op.value & 0xff), op.width);
+      break;
+    case 2:
+      fill_row<uint16_t>(row, op.value, op.width);
+      break;
+    default:
+      fill_row<uint32_t>(row, op.value, op.width);
+      break;
     }
   }
 }
@@ -140,7 +147,13 @@ CUresult box_of(const CUDA_MEMCPY3D& copy, CopyOp& op, Side& dst, Side& src) {
   const size_t src_slice = src_pitch * (copy.srcHeight ? copy.srcHeight : copy.Height);
   op = {to ? to + copy.dstZ * dst_slice + copy.dstY * dst_pitch + copy.dstXInBytes : nullptr,
         from ? from + copy.srcZ * src_slice + copy.srcY * src_pitch + copy.srcXInBytes : nullptr,
-        copy.WidthInBytes, copy.Height, copy.Depth, dst_pitch, src_pitch, dst_slice, src_slice};
+        copy.WidthInBytes,
+        copy.Height,
+        copy.Depth,
+        dst_pitch,
+        src_pitch,
+        dst_slice,
+        src_slice};
   return CUDA_SUCCESS;
 }
 

@@ -1,12 +1,12 @@
 // Copies and fills: what they move, what they may touch, and how they are broken on purpose.
 #pragma once
 
+#include "engine/sim/cuda_subset_types.h"
+#include "engine/sim/driver/stream.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-
-#include "engine/sim/cuda_subset_types.h"
-#include "engine/sim/driver/stream.h"
 
 namespace hitproof::sim {
 
@@ -27,7 +27,7 @@ struct CopyOp {
 
 struct FillOp {
   char* dst = nullptr;
-  unsigned value = 0, element = 1; // element: 1, 2 or 4 bytes
+  unsigned value = 0, element = 1;         // element: 1, 2 or 4 bytes
   size_t pitch = 0, width = 0, height = 1; // width in elements, pitch in bytes
 };
 

@@ -1,10 +1,10 @@
 // From a call to a stream: copies and fills, captured, staged or enqueued.
+#include "engine/sim/driver/copy.h"
+#include "engine/sim/driver/graph.h"
+
 #include <cstring>
 #include <utility>
 #include <vector>
-
-#include "engine/sim/driver/copy.h"
-#include "engine/sim/driver/graph.h"
 
 namespace hitproof::sim {
 namespace {
@@ -36,8 +36,7 @@ CUresult copy_async(const CopyOp& op, Side dst, Side src, CUstream handle, Defau
     });
     return CUDA_SUCCESS;
   }
-  if (checked.pageable_src || checked.pageable_dst)
-    return stream->run([op] { perform(op); });
+  if (checked.pageable_src || checked.pageable_dst) return stream->run([op] { perform(op); });
   stream->enqueue([op] { perform(op); });
   return CUDA_SUCCESS;
 }

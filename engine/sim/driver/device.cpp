@@ -1,11 +1,10 @@
 #include "engine/sim/driver/device.h"
 
-#include <pthread.h>
+#include "engine/sim/driver/stream.h"
 
 #include <array>
 #include <atomic>
-
-#include "engine/sim/driver/stream.h"
+#include <pthread.h>
 
 namespace hitproof::sim {
 namespace {

@@ -1,9 +1,9 @@
 // The one simulated device: start-up, contexts, what a call needs before it may go on.
 #pragma once
 
-#include <new>
-
 #include "engine/sim/cuda_subset_types.h"
+
+#include <new>
 
 namespace hitproof::sim {
 

@@ -1,15 +1,14 @@
 #include "engine/sim/driver/event.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include "engine/sim/driver/event_page.h"
+#include "engine/sim/driver/handle_table.h"
 
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-
-#include "engine/sim/driver/event_page.h"
-#include "engine/sim/driver/handle_table.h"
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 namespace hitproof::sim {
 namespace {
@@ -144,7 +143,8 @@ void Event::finish_record(uint64_t record) {
   auto& slot = cell_->finished[record % EventCell::window];
   uint64_t before = slot.load(std::memory_order_relaxed);
   while (before < record &&
-         !slot.compare_exchange_weak(before, record, std::memory_order_seq_cst)) {}
+         !slot.compare_exchange_weak(before, record, std::memory_order_seq_cst)) {
+  }
   cell_->word.fetch_add(1, std::memory_order_seq_cst);
   if (cell_->sleepers.load(std::memory_order_seq_cst) != 0) futex_wake_all(cell_->word, scope());
 }

@@ -5,15 +5,15 @@
 // that was newest when they were called, also when the event is recorded again afterwards.
 #pragma once
 
+#include "engine/sim/cuda_subset_types.h"
+#include "engine/sim/driver/futex.h"
+
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
-
-#include "engine/sim/cuda_subset_types.h"
-#include "engine/sim/driver/futex.h"
 
 namespace hitproof::sim {
 
@@ -32,7 +32,7 @@ struct EventCell {
   std::atomic<uint32_t> references; // exporter and importers
   std::atomic<uint32_t> word;       // changes with every finished record
   std::atomic<uint32_t> sleepers;
-  std::atomic<int32_t> recorder_pid; // whose stream holds the newest record
+  std::atomic<int32_t> recorder_pid;    // whose stream holds the newest record
   std::atomic<uint64_t> recorder_start; // tells a reused pid from the old one
   std::array<std::atomic<uint64_t>, window> finished;
 

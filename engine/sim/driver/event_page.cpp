@@ -1,14 +1,13 @@
 #include "engine/sim/driver/event_page.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cstdio>
+#include <fcntl.h>
 #include <map>
 #include <mutex>
 #include <new>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -62,7 +61,8 @@ EventPage::Slot EventPage::take_slot() {
         cell->time_ns = 0;
         cell->recorder_pid = 0;
         cell->recorder_start = 0;
-        for (auto& slot : cell->finished) slot = 0;
+        for (auto& slot : cell->finished)
+          slot = 0;
         cell->identity = ++all.made;
         return {cell, page.memory, page.fd, index};
       }

@@ -1,10 +1,10 @@
 // Shared pages that hold the cells of interprocess events.
 #pragma once
 
+#include "engine/sim/driver/event.h"
+
 #include <cstdint>
 #include <memory>
-
-#include "engine/sim/driver/event.h"
 
 namespace hitproof::sim {
 

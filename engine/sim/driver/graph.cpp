@@ -1,9 +1,9 @@
 #include "engine/sim/driver/graph.h"
 
+#include "engine/sim/driver/handle_table.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "engine/sim/driver/handle_table.h"
 
 namespace hitproof::sim {
 namespace {
@@ -63,7 +63,8 @@ CUresult destroy_graph(CUgraph handle) {
   std::lock_guard lock(graph_mutex());
   auto graph = graphs().take(handle);
   if (!graph) return CUDA_ERROR_INVALID_VALUE;
-  for (const auto& node : graph->nodes) nodes().take(node.get());
+  for (const auto& node : graph->nodes)
+    nodes().take(node.get());
   return CUDA_SUCCESS;
 }
 

@@ -2,6 +2,9 @@
 // One mutex guards all of it; nothing here is on the path of work that is not captured.
 #pragma once
 
+#include "engine/sim/driver/copy.h"
+#include "engine/sim/driver/event.h"
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -9,9 +12,6 @@
 #include <unordered_map>
 #include <variant>
 #include <vector>
-
-#include "engine/sim/driver/copy.h"
-#include "engine/sim/driver/event.h"
 
 namespace hitproof::sim {
 

@@ -1,10 +1,10 @@
 // Executable graphs: a snapshot of the nodes in a topological order, rebound and launched.
-#include <algorithm>
-#include <utility>
-
 #include "engine/sim/driver/graph.h"
 #include "engine/sim/driver/handle_table.h"
 #include "engine/sim/driver/settings.h"
+
+#include <algorithm>
+#include <utility>
 
 namespace hitproof::sim {
 namespace {
@@ -73,7 +73,8 @@ CUresult instantiate(CUgraph handle, CUgraphExec& out) {
   exec->source = graph;
   // Dependencies may have been added in any order: take what is ready until nothing is left.
   std::vector<const Node*> left;
-  for (const auto& node : graph->nodes) left.push_back(node.get());
+  for (const auto& node : graph->nodes)
+    left.push_back(node.get());
   while (!left.empty()) {
     auto ready = std::find_if(left.begin(), left.end(), [&](const Node* node) {
       return std::all_of(node->after.begin(), node->after.end(),
@@ -81,7 +82,8 @@ CUresult instantiate(CUgraph handle, CUgraphExec& out) {
     });
     if (ready == left.end()) return CUDA_ERROR_INVALID_VALUE; // a cycle
     ExecNode made{(*ready)->work, {}};
-    for (const Node* before : (*ready)->after) made.after.push_back(exec->position.at(before));
+    for (const Node* before : (*ready)->after)
+      made.after.push_back(exec->position.at(before));
     exec->position.emplace(*ready, static_cast<uint32_t>(exec->nodes->size()));
     exec->nodes->push_back(std::move(made));
     left.erase(ready);

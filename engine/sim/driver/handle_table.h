@@ -1,5 +1,5 @@
-// Live handles of one kind. The real driver answers "invalid handle" for a destroyed one; here every
-// handle is the address of its object and is looked up before it is used.
+// Live handles of one kind. The real driver answers "invalid handle" for a destroyed one; here
+// every handle is the address of its object and is looked up before it is used.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,8 @@ template <class T> class HandleTable {
     std::shared_lock lock(mutex_);
     std::vector<std::shared_ptr<T>> list;
     list.reserve(objects_.size());
-    for (const auto& [key, object] : objects_) list.push_back(object);
+    for (const auto& [key, object] : objects_)
+      list.push_back(object);
     return list;
   }
 

@@ -4,11 +4,11 @@
 // ones share one in chunks, so that thousands of them do not use up the file descriptors.
 #pragma once
 
+#include "engine/sim/cuda_subset_types.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-
-#include "engine/sim/cuda_subset_types.h"
 
 namespace hitproof::sim {
 

@@ -1,17 +1,16 @@
 // Device allocations: memfds, whole or in pieces.
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "engine/sim/driver/memory_map.h"
+#include "engine/sim/driver/settings.h"
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <mutex>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <unordered_map>
 #include <vector>
-
-#include "engine/sim/driver/memory_map.h"
-#include "engine/sim/driver/settings.h"
 
 namespace hitproof::sim {
 namespace {

@@ -1,10 +1,9 @@
 // Pinned host memory: allocated here or registered by the program.
-#include <sys/mman.h>
+#include "engine/sim/driver/memory_map.h"
 
 #include <cerrno>
+#include <sys/mman.h>
 #include <vector>
-
-#include "engine/sim/driver/memory_map.h"
 
 namespace hitproof::sim {
 namespace {
@@ -32,12 +31,13 @@ CUresult allocate_host(size_t bytes, unsigned flags, void*& ptr) {
   if (bytes == 0 || (flags & ~7u)) return CUDA_ERROR_INVALID_VALUE;
   const size_t rounded = (bytes + page - 1) & ~(page - 1);
   if (rounded < bytes) return CUDA_ERROR_OUT_OF_MEMORY;
-  void* at =
-      mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* at = mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   Allocation allocation;
-  allocation.range = {.base = reinterpret_cast<uintptr_t>(at), .size = bytes,
-                      .kind = MemoryKind::host_allocated, .flags = flags};
+  allocation.range = {.base = reinterpret_cast<uintptr_t>(at),
+                      .size = bytes,
+                      .kind = MemoryKind::host_allocated,
+                      .flags = flags};
   allocation.backing.mapping = at;
   allocation.backing.mapping_bytes = rounded;
   MemoryMap::instance().add(allocation);
@@ -57,11 +57,9 @@ CUresult free_host(void* ptr) {
 
 CUresult register_host(void* ptr, size_t bytes, unsigned flags) {
   const auto base = reinterpret_cast<uintptr_t>(ptr);
-  if (!ptr || bytes == 0 || (flags & ~15u) || base + bytes < base)
-    return CUDA_ERROR_INVALID_VALUE;
+  if (!ptr || bytes == 0 || (flags & ~15u) || base + bytes < base) return CUDA_ERROR_INVALID_VALUE;
   if (!mapped(ptr, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  if (MemoryMap::instance().overlaps(base, bytes))
-    return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  if (MemoryMap::instance().overlaps(base, bytes)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   Allocation allocation;
   allocation.range = {
       .base = base, .size = bytes, .kind = MemoryKind::host_registered, .flags = flags};

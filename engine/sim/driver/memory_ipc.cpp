@@ -1,14 +1,13 @@
 // Device memory between processes: the handle names the memfd as /proc/<pid>/fd/<fd>.
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cstring>
-#include <mutex>
-
 #include "engine/sim/driver/event.h"
 #include "engine/sim/driver/event_page.h"
 #include "engine/sim/driver/memory_map.h"
+
+#include <cstring>
+#include <mutex>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace hitproof::sim {
 namespace {
@@ -52,8 +51,13 @@ CUresult export_memory(CUdeviceptr ptr, CUipcMemHandle& handle) {
   MemoryMap::instance().with(ptr, [&](const Allocation& a) {
     // As on a real device, only memory of this process can be exported, and not pinned memory.
     if (a.range.kind != MemoryKind::device) return;
-    body = {.magic = handle_magic, .pid = getpid(), .fd = a.backing.fd, .inode = a.backing.inode,
-            .offset = a.backing.offset, .size = a.range.size, .generation = a.range.buffer_id};
+    body = {.magic = handle_magic,
+            .pid = getpid(),
+            .fd = a.backing.fd,
+            .inode = a.backing.inode,
+            .offset = a.backing.offset,
+            .size = a.range.size,
+            .generation = a.range.buffer_id};
     result = CUDA_SUCCESS;
   });
   if (result != CUDA_SUCCESS) return result;
@@ -82,9 +86,10 @@ CUresult import_memory(const CUipcMemHandle& handle, CUdeviceptr& ptr) {
   if (at == MAP_FAILED) return CUDA_ERROR_MAP_FAILED;
   Allocation allocation;
   allocation.range = {.base = reinterpret_cast<uintptr_t>(at) + (body.offset - begin),
-                      .size = body.size, .kind = MemoryKind::imported};
-  allocation.backing = {.inode = body.inode, .offset = body.offset, .mapping = at,
-                        .mapping_bytes = length};
+                      .size = body.size,
+                      .kind = MemoryKind::imported};
+  allocation.backing = {
+      .inode = body.inode, .offset = body.offset, .mapping = at, .mapping_bytes = length};
   allocation.backing.opened = 1;
   ptr = allocation.range.base;
   MemoryMap::instance().add(allocation);

@@ -1,11 +1,11 @@
 // The address map behind memory.h, shared by its three sources.
 #pragma once
 
+#include "engine/sim/driver/memory.h"
+
 #include <map>
 #include <mutex>
 #include <shared_mutex>
-
-#include "engine/sim/driver/memory.h"
 
 namespace hitproof::sim {
 
@@ -13,7 +13,7 @@ namespace hitproof::sim {
 struct Backing {
   int fd = -1;
   uint64_t inode = 0;
-  size_t offset = 0;      // of the allocation in the file
+  size_t offset = 0;       // of the allocation in the file
   void* mapping = nullptr; // own mapping, null for a piece of a chunk
   size_t mapping_bytes = 0;
   int chunk = -1;      // piece of this chunk

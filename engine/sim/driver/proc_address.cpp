@@ -1,9 +1,9 @@
 // cuGetProcAddress in both forms. Like the real driver it finds itself, by the version asked for.
+#include "engine/sim/driver/api.h"
+
 #include <algorithm>
 #include <cstring>
 #include <string_view>
-
-#include "engine/sim/driver/api.h"
 
 using namespace hitproof::sim;
 

@@ -26,14 +26,20 @@ bool apply_break(Settings& settings, std::string_view text) {
   const auto colon = text.find(':');
   const std::string_view name = text.substr(0, colon);
   uint64_t every = 1;
-  if (colon != std::string_view::npos && (!parse_number(text.substr(colon + 1), every) || every == 0))
+  if (colon != std::string_view::npos &&
+      (!parse_number(text.substr(colon + 1), every) || every == 0))
     return false;
   Break kind;
-  if (name.empty()) kind = Break::none;
-  else if (name == "short_copy") kind = Break::short_copy;
-  else if (name == "lost_entry") kind = Break::lost_entry;
-  else if (name == "ignore_event") kind = Break::ignore_event;
-  else return false;
+  if (name.empty())
+    kind = Break::none;
+  else if (name == "short_copy")
+    kind = Break::short_copy;
+  else if (name == "lost_entry")
+    kind = Break::lost_entry;
+  else if (name == "ignore_event")
+    kind = Break::ignore_event;
+  else
+    return false;
   settings.every = every;
   settings.occasions = 0;
   settings.break_kind = kind;
@@ -85,9 +91,11 @@ uint64_t draw() {
 }
 
 void shuffle(uint32_t* order, size_t count) {
-  for (size_t i = 0; i < count; ++i) order[i] = static_cast<uint32_t>(i);
+  for (size_t i = 0; i < count; ++i)
+    order[i] = static_cast<uint32_t>(i);
   if (seed() == 0) return;
-  for (size_t i = count; i > 1; --i) std::swap(order[i - 1], order[draw() % i]);
+  for (size_t i = count; i > 1; --i)
+    std::swap(order[i - 1], order[draw() % i]);
 }
 
 uint64_t memory_limit() {
@@ -98,10 +106,17 @@ uint64_t memory_limit() {
     std::string_view digits(text);
     unsigned shift = 0;
     switch (digits.back()) {
-    case 'K': shift = 10; break;
-    case 'M': shift = 20; break;
-    case 'G': shift = 30; break;
-    default: break;
+    case 'K':
+      shift = 10;
+      break;
+    case 'M':
+      shift = 20;
+      break;
+    case 'G':
+      shift = 30;
+      break;
+    default:
+      break;
     }
     if (shift) digits.remove_suffix(1);
     uint64_t value = 0;

@@ -1,8 +1,7 @@
 #include "engine/sim/driver/stream.h"
 
-#include <pthread.h>
-
 #include <chrono>
+#include <pthread.h>
 #include <shared_mutex>
 #include <thread>
 #include <utility>
@@ -96,7 +95,8 @@ CUresult Stream::run(Task task) {
 }
 
 void Stream::perform(Operation& operation) {
-  for (auto& [stream, ticket] : operation.after) stream->wait(ticket);
+  for (auto& [stream, ticket] : operation.after)
+    stream->wait(ticket);
   if (fault() == CUDA_SUCCESS) operation.task();
   operation.task.reset();
 }

@@ -4,6 +4,9 @@
 // starts after all earlier work of every blocking stream, and later work of those after it.
 #pragma once
 
+#include "engine/sim/cuda_subset_types.h"
+#include "engine/sim/driver/task.h"
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -11,9 +14,6 @@
 #include <memory>
 #include <mutex>
 #include <vector>
-
-#include "engine/sim/cuda_subset_types.h"
-#include "engine/sim/driver/task.h"
 
 namespace hitproof::sim {
 

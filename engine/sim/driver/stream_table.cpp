@@ -1,10 +1,10 @@
 // Which streams exist: the created ones, the legacy one, one per thread that uses its own.
-#include <algorithm>
-
 #include "engine/sim/driver/device.h"
 #include "engine/sim/driver/graph.h"
 #include "engine/sim/driver/handle_table.h"
 #include "engine/sim/driver/stream.h"
+
+#include <algorithm>
 
 namespace hitproof::sim {
 namespace {
@@ -64,8 +64,8 @@ std::shared_ptr<Stream> find_stream(CUstream handle, DefaultStream form) {
 }
 
 std::shared_ptr<Stream> create_stream(unsigned flags, int priority) {
-  const auto kind = flags & CU_STREAM_NON_BLOCKING ? Stream::Kind::non_blocking
-                                                   : Stream::Kind::blocking;
+  const auto kind =
+      flags & CU_STREAM_NON_BLOCKING ? Stream::Kind::non_blocking : Stream::Kind::blocking;
   auto stream = Stream::create(kind, flags, priority);
   live_streams().add(stream);
   return stream;
@@ -93,7 +93,8 @@ std::vector<std::shared_ptr<Stream>> every_stream() {
 }
 
 void synchronize_device() {
-  for (const auto& stream : every_stream()) stream->wait_all();
+  for (const auto& stream : every_stream())
+    stream->wait_all();
 }
 
 CUresult device_fault() {

@@ -15,8 +15,8 @@ class Task {
 
   Task() = default;
   template <class F>
-    requires(!std::is_same_v<std::decay_t<F>, Task>)
-  Task(F&& f) { // NOLINT: implicit on purpose, a lambda is a task
+  requires(!std::is_same_v<std::decay_t<F>, Task>)
+      Task(F&& f) { // NOLINT: implicit on purpose, a lambda is a task
     using Fn = std::decay_t<F>;
     if constexpr (sizeof(Fn) <= inline_bytes && alignof(Fn) <= alignof(std::max_align_t) &&
                   std::is_nothrow_move_constructible_v<Fn>) {

@@ -1,7 +1,6 @@
 #include "engine/sim/runtime/driver_access.h"
 
 #include <dlfcn.h>
-
 #include <mutex>
 
 namespace hitproof::sim {

@@ -1,6 +1,6 @@
 // How the runtime reaches the driver: as the real one does. dlopen of libcuda.so.1, one dlsym for
-// cuGetProcAddress_v2, then cuGetProcAddress asked for by that pointer, then everything else by name
-// and version from the pointer that came back. A hook at any of these places is passed.
+// cuGetProcAddress_v2, then cuGetProcAddress asked for by that pointer, then everything else by
+// name and version from the pointer that came back. A hook at any of these places is passed.
 #pragma once
 
 #include "engine/sim/cuda_subset.h"
@@ -60,8 +60,7 @@ template <class Body> cudaError_t with_context(Body&& body) noexcept {
 
 // Opens the body of `symbol` and its twin; inside, `form` says which of them was called.
 #define HITPROOF_SIM_CALL(symbol, suffix, params, args)                                            \
-  static cudaError_t symbol##_body(hitproof::sim::Form form,                                       \
-                                   HITPROOF_SIM_EXPAND params) noexcept;                           \
+  static cudaError_t symbol##_body(hitproof::sim::Form form, HITPROOF_SIM_EXPAND params) noexcept; \
   HITPROOF_SIM_API cudaError_t symbol params {                                                     \
     return symbol##_body(hitproof::sim::Form::legacy, HITPROOF_SIM_EXPAND args);                   \
   }                                                                                                \

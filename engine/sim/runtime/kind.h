@@ -8,11 +8,16 @@ namespace hitproof::sim {
 
 inline CUmemorytype side_of(cudaMemcpyKind kind, bool source) {
   switch (kind) {
-  case cudaMemcpyHostToHost: return CU_MEMORYTYPE_HOST;
-  case cudaMemcpyHostToDevice: return source ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-  case cudaMemcpyDeviceToHost: return source ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-  case cudaMemcpyDeviceToDevice: return CU_MEMORYTYPE_DEVICE;
-  default: return CU_MEMORYTYPE_UNIFIED;
+  case cudaMemcpyHostToHost:
+    return CU_MEMORYTYPE_HOST;
+  case cudaMemcpyHostToDevice:
+    return source ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  case cudaMemcpyDeviceToHost:
+    return source ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+  case cudaMemcpyDeviceToDevice:
+    return CU_MEMORYTYPE_DEVICE;
+  default:
+    return CU_MEMORYTYPE_UNIFIED;
   }
 }
 

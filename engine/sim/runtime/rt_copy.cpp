@@ -44,11 +44,14 @@ HITPROOF_SIM_CALL(cudaMemcpy, _ptds,
   if (!known(kind)) return remember(cudaErrorInvalidMemcpyDirection);
   return with_context(form, [&](const DriverCalls& calls) {
     switch (kind) {
-    case cudaMemcpyHostToDevice: return calls.cuMemcpyHtoD_v2(as_device(dst), src, bytes);
-    case cudaMemcpyDeviceToHost: return calls.cuMemcpyDtoH_v2(dst, as_device(src), bytes);
+    case cudaMemcpyHostToDevice:
+      return calls.cuMemcpyHtoD_v2(as_device(dst), src, bytes);
+    case cudaMemcpyDeviceToHost:
+      return calls.cuMemcpyDtoH_v2(dst, as_device(src), bytes);
     case cudaMemcpyDeviceToDevice:
       return calls.cuMemcpyDtoD_v2(as_device(dst), as_device(src), bytes);
-    default: return calls.cuMemcpy(as_device(dst), as_device(src), bytes);
+    default:
+      return calls.cuMemcpy(as_device(dst), as_device(src), bytes);
     }
   });
 }
@@ -66,7 +69,8 @@ HITPROOF_SIM_CALL(cudaMemcpyAsync, _ptsz,
       return calls.cuMemcpyDtoHAsync_v2(dst, as_device(src), bytes, stream);
     case cudaMemcpyDeviceToDevice:
       return calls.cuMemcpyDtoDAsync_v2(as_device(dst), as_device(src), bytes, stream);
-    default: return calls.cuMemcpyAsync(as_device(dst), as_device(src), bytes, stream);
+    default:
+      return calls.cuMemcpyAsync(as_device(dst), as_device(src), bytes, stream);
     }
   });
 }
@@ -88,8 +92,7 @@ HITPROOF_SIM_API cudaError_t cudaMemcpyPeerAsync(void* dst, int dst_device, cons
   return with_context([&](const DriverCalls& calls) {
     CUcontext context = nullptr;
     if (CUresult error = peer_context(calls, context)) return error;
-    return calls.cuMemcpyPeerAsync(as_device(dst), context, as_device(src), context, bytes,
-                                   stream);
+    return calls.cuMemcpyPeerAsync(as_device(dst), context, as_device(src), context, bytes, stream);
   });
 }
 
@@ -149,8 +152,7 @@ HITPROOF_SIM_CALL(cudaMemset2D, _ptds,
   });
 }
 
-HITPROOF_SIM_CALL(cudaMemsetAsync, _ptsz,
-                  (void* dst, int value, size_t bytes, cudaStream_t stream),
+HITPROOF_SIM_CALL(cudaMemsetAsync, _ptsz, (void* dst, int value, size_t bytes, cudaStream_t stream),
                   (dst, value, bytes, stream)) {
   return with_context(form, [&](const DriverCalls& calls) {
     return calls.cuMemsetD8Async(as_device(dst), static_cast<unsigned char>(value), bytes, stream);

@@ -1,9 +1,9 @@
 // The device as the runtime shows it.
+#include "engine/sim/runtime/driver_access.h"
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-
-#include "engine/sim/runtime/driver_access.h"
 
 using namespace hitproof::sim;
 
@@ -84,8 +84,7 @@ HITPROOF_SIM_API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties,
     p.pciDeviceID = attribute(calls, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
     p.asyncEngineCount = attribute(calls, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT);
     p.unifiedAddressing = attribute(calls, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING);
-    p.streamPrioritiesSupported =
-        attribute(calls, CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED);
+    p.streamPrioritiesSupported = attribute(calls, CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED);
     p.canUseHostPointerForRegisteredMem =
         attribute(calls, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM);
     p.hostRegisterSupported = attribute(calls, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED);
@@ -97,8 +96,7 @@ HITPROOF_SIM_API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties,
 }
 
 HITPROOF_SIM_API cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attr, int device) {
-  if (cudaError_t error = check_device(device, value); error != cudaSuccess)
-    return remember(error);
+  if (cudaError_t error = check_device(device, value); error != cudaSuccess) return remember(error);
   return with_driver([&](const DriverCalls& calls) {
     return calls.cuDeviceGetAttribute(value, static_cast<CUdevice_attribute>(unsigned{attr}), 0);
   });
@@ -120,9 +118,8 @@ HITPROOF_SIM_API cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int p
 }
 
 HITPROOF_SIM_API cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  return with_context([&](const DriverCalls& calls) {
-    return calls.cuCtxGetStreamPriorityRange(least, greatest);
-  });
+  return with_context(
+      [&](const DriverCalls& calls) { return calls.cuCtxGetStreamPriorityRange(least, greatest); });
 }
 
 HITPROOF_SIM_API cudaError_t cudaDeviceSynchronize() {
@@ -130,6 +127,5 @@ HITPROOF_SIM_API cudaError_t cudaDeviceSynchronize() {
 }
 
 HITPROOF_SIM_API cudaError_t cudaDeviceReset() {
-  return with_driver(
-      [](const DriverCalls& calls) { return calls.cuDevicePrimaryCtxReset_v2(0); });
+  return with_driver([](const DriverCalls& calls) { return calls.cuDevicePrimaryCtxReset_v2(0); });
 }

@@ -111,8 +111,11 @@ HITPROOF_SIM_API cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaG
     if (!params) return CUDA_ERROR_INVALID_VALUE;
     CUcontext context = nullptr;
     if (CUresult error = current(calls, context)) return error;
-    const CUDA_MEMSET_NODE_PARAMS fill{reinterpret_cast<CUdeviceptr>(params->dst), params->pitch,
-                                       params->value, params->elementSize, params->width,
+    const CUDA_MEMSET_NODE_PARAMS fill{reinterpret_cast<CUdeviceptr>(params->dst),
+                                       params->pitch,
+                                       params->value,
+                                       params->elementSize,
+                                       params->width,
                                        params->height};
     return calls.cuGraphAddMemsetNode(node, graph, dependencies, dependency_count, &fill, context);
   });
@@ -143,8 +146,8 @@ HITPROOF_SIM_API cudaError_t cudaGraphAddDependencies(cudaGraph_t graph,
                                                       const cudaGraphEdgeData* edges,
                                                       size_t count) {
   return with_context([&](const DriverCalls& calls) {
-    return calls.cuGraphAddDependencies_v2(
-        graph, from, to, reinterpret_cast<const CUgraphEdgeData*>(edges), count);
+    return calls.cuGraphAddDependencies_v2(graph, from, to,
+                                           reinterpret_cast<const CUgraphEdgeData*>(edges), count);
   });
 }
 
@@ -160,8 +163,7 @@ HITPROOF_SIM_API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGrap
   });
 }
 
-HITPROOF_SIM_API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec,
-                                                           cudaGraph_t graph,
+HITPROOF_SIM_API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph,
                                                            unsigned long long flags) {
   return with_context([&](const DriverCalls& calls) {
     return calls.cuGraphInstantiateWithFlags(exec, graph, flags);
@@ -174,7 +176,7 @@ HITPROOF_SIM_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGra
 }
 
 HITPROOF_SIM_CALL(cudaGraphInstantiateWithParams, _ptsz,
-                  (cudaGraphExec_t* exec, cudaGraph_t graph, cudaGraphInstantiateParams* params),
+                  (cudaGraphExec_t * exec, cudaGraph_t graph, cudaGraphInstantiateParams* params),
                   (exec, graph, params)) {
   static_assert(sizeof(cudaGraphInstantiateParams) == sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS));
   return with_context(form, [&](const DriverCalls& calls) {
@@ -215,14 +217,14 @@ HITPROOF_SIM_API cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec
 
 HITPROOF_SIM_CALL(cudaGraphUpload, _ptsz, (cudaGraphExec_t exec, cudaStream_t stream),
                   (exec, stream)) {
-  return with_context(
-      form, [&](const DriverCalls& calls) { return calls.cuGraphUpload(exec, stream); });
+  return with_context(form,
+                      [&](const DriverCalls& calls) { return calls.cuGraphUpload(exec, stream); });
 }
 
 HITPROOF_SIM_CALL(cudaGraphLaunch, _ptsz, (cudaGraphExec_t exec, cudaStream_t stream),
                   (exec, stream)) {
-  return with_context(
-      form, [&](const DriverCalls& calls) { return calls.cuGraphLaunch(exec, stream); });
+  return with_context(form,
+                      [&](const DriverCalls& calls) { return calls.cuGraphLaunch(exec, stream); });
 }
 
 HITPROOF_SIM_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {

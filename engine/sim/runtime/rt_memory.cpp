@@ -1,7 +1,7 @@
 // Allocation, pinning, addresses and memory of other processes.
-#include <cstring>
-
 #include "engine/sim/runtime/driver_access.h"
+
+#include <cstring>
 
 using namespace hitproof::sim;
 
@@ -23,8 +23,7 @@ template <class Allocate> cudaError_t allocate(void** ptr, size_t bytes, Allocat
 } // namespace
 
 HITPROOF_SIM_API cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  return with_context(
-      [&](const DriverCalls& calls) { return calls.cuMemGetInfo_v2(free, total); });
+  return with_context([&](const DriverCalls& calls) { return calls.cuMemGetInfo_v2(free, total); });
 }
 
 HITPROOF_SIM_API cudaError_t cudaMalloc(void** ptr, size_t bytes) {
@@ -73,15 +72,13 @@ HITPROOF_SIM_API cudaError_t cudaHostAlloc(void** ptr, size_t bytes, unsigned in
 }
 
 HITPROOF_SIM_API cudaError_t cudaFreeHost(void* ptr) {
-  return with_context([&](const DriverCalls& calls) {
-    return ptr ? calls.cuMemFreeHost(ptr) : CUDA_SUCCESS;
-  });
+  return with_context(
+      [&](const DriverCalls& calls) { return ptr ? calls.cuMemFreeHost(ptr) : CUDA_SUCCESS; });
 }
 
 HITPROOF_SIM_API cudaError_t cudaHostRegister(void* ptr, size_t bytes, unsigned int flags) {
-  return with_context([&](const DriverCalls& calls) {
-    return calls.cuMemHostRegister_v2(ptr, bytes, flags);
-  });
+  return with_context(
+      [&](const DriverCalls& calls) { return calls.cuMemHostRegister_v2(ptr, bytes, flags); });
 }
 
 HITPROOF_SIM_API cudaError_t cudaHostUnregister(void* ptr) {
@@ -96,7 +93,8 @@ HITPROOF_SIM_API cudaError_t cudaHostGetDevicePointer(void** device, void* host,
 }
 
 HITPROOF_SIM_API cudaError_t cudaHostGetFlags(unsigned int* flags, void* ptr) {
-  return with_context([&](const DriverCalls& calls) { return calls.cuMemHostGetFlags(flags, ptr); });
+  return with_context(
+      [&](const DriverCalls& calls) { return calls.cuMemHostGetFlags(flags, ptr); });
 }
 
 HITPROOF_SIM_API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes,
@@ -118,8 +116,7 @@ HITPROOF_SIM_API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* att
                                               : cudaMemoryTypeUnregistered;
     found.device = device;
     found.devicePointer = reinterpret_cast<void*>(device_pointer);
-    found.hostPointer =
-        found.type == cudaMemoryTypeDevice ? nullptr : const_cast<void*>(ptr);
+    found.hostPointer = found.type == cudaMemoryTypeDevice ? nullptr : const_cast<void*>(ptr);
     *attributes = found;
     return CUDA_SUCCESS;
   });

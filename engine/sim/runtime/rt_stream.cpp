@@ -1,14 +1,13 @@
 // Streams, host functions, events.
-#include <cstring>
-
 #include "engine/sim/runtime/driver_access.h"
+
+#include <cstring>
 
 using namespace hitproof::sim;
 
 HITPROOF_SIM_API cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  return with_context([&](const DriverCalls& calls) {
-    return calls.cuStreamCreate(stream, CU_STREAM_DEFAULT);
-  });
+  return with_context(
+      [&](const DriverCalls& calls) { return calls.cuStreamCreate(stream, CU_STREAM_DEFAULT); });
 }
 
 HITPROOF_SIM_API cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
@@ -28,13 +27,12 @@ HITPROOF_SIM_API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 HITPROOF_SIM_CALL(cudaStreamSynchronize, _ptsz, (cudaStream_t stream), (stream)) {
-  return with_context(
-      form, [&](const DriverCalls& calls) { return calls.cuStreamSynchronize(stream); });
+  return with_context(form,
+                      [&](const DriverCalls& calls) { return calls.cuStreamSynchronize(stream); });
 }
 
 HITPROOF_SIM_CALL(cudaStreamQuery, _ptsz, (cudaStream_t stream), (stream)) {
-  return with_context(form,
-                      [&](const DriverCalls& calls) { return calls.cuStreamQuery(stream); });
+  return with_context(form, [&](const DriverCalls& calls) { return calls.cuStreamQuery(stream); });
 }
 
 HITPROOF_SIM_CALL(cudaStreamWaitEvent, _ptsz,
@@ -72,8 +70,9 @@ HITPROOF_SIM_CALL(cudaStreamGetDevice, _ptsz, (cudaStream_t stream, int* device)
 HITPROOF_SIM_CALL(cudaLaunchHostFunc, _ptsz,
                   (cudaStream_t stream, cudaHostFn_t fn, void* user_data),
                   (stream, fn, user_data)) {
-  return with_context(
-      form, [&](const DriverCalls& calls) { return calls.cuLaunchHostFunc(stream, fn, user_data); });
+  return with_context(form, [&](const DriverCalls& calls) {
+    return calls.cuLaunchHostFunc(stream, fn, user_data);
+  });
 }
 
 HITPROOF_SIM_CALL(cudaStreamAddCallback, _ptsz,
@@ -88,9 +87,8 @@ HITPROOF_SIM_CALL(cudaStreamAddCallback, _ptsz,
 }
 
 HITPROOF_SIM_API cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  return with_context([&](const DriverCalls& calls) {
-    return calls.cuEventCreate(event, CU_EVENT_DEFAULT);
-  });
+  return with_context(
+      [&](const DriverCalls& calls) { return calls.cuEventCreate(event, CU_EVENT_DEFAULT); });
 }
 
 HITPROOF_SIM_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
@@ -103,8 +101,8 @@ HITPROOF_SIM_API cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 HITPROOF_SIM_CALL(cudaEventRecord, _ptsz, (cudaEvent_t event, cudaStream_t stream),
                   (event, stream)) {
-  return with_context(
-      form, [&](const DriverCalls& calls) { return calls.cuEventRecord(event, stream); });
+  return with_context(form,
+                      [&](const DriverCalls& calls) { return calls.cuEventRecord(event, stream); });
 }
 
 HITPROOF_SIM_CALL(cudaEventRecordWithFlags, _ptsz,
