@@ -16,6 +16,9 @@ namespace {
 // Initial-exec: the probe is preloaded, and a lazily allocated thread-local could call malloc in
 // the middle of a hook.
 __attribute__((tls_model("initial-exec"))) thread_local JournalWriter* self = nullptr;
+// Set while the calling thread's writer is made or begins anew: a signal handler that wants it in
+// the middle of that must not.
+__attribute__((tls_model("initial-exec"))) thread_local std::atomic<bool> starting{false};
 
 // A hook must leave no trace in its caller: neither errno, nor a cancellation inside an open().
 class QuietSection {
@@ -92,20 +95,22 @@ JournalWriter* JournalWriter::for_this_thread() noexcept {
     return writer->usable_ ? writer : nullptr;
   const QuietSection quiet;
   if (!JournalRuntime::place()->usable && writer == nullptr) return nullptr;
-  if (writer == nullptr) {
-    writer = JournalRuntime::make_writer();
-    if (writer == nullptr) {
-      JournalRuntime::count_loss();
-      return nullptr;
-    }
-    self = writer;
+  if (starting.load(std::memory_order_relaxed)) {
+    JournalRuntime::count_loss();
+    return nullptr;
   }
-  writer->usable_ = JournalRuntime::restart(*writer);
-  return writer->usable_ ? writer : nullptr;
+  starting.store(true, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (writer == nullptr) writer = JournalRuntime::make_writer();
+  if (writer != nullptr) writer->usable_ = JournalRuntime::restart(*writer);
+  self = writer;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  starting.store(false, std::memory_order_relaxed);
+  if (writer == nullptr) JournalRuntime::count_loss();
+  return writer != nullptr && writer->usable_ ? writer : nullptr;
 }
 
-bool JournalWriter::append_bytes(std::uint16_t type, const void* payload, std::size_t bytes,
-                                 std::uint64_t t_ns) noexcept {
+bool JournalWriter::enter() noexcept {
   if (busy_.load(std::memory_order_relaxed)) {
     nested_.fetch_add(1, std::memory_order_relaxed);
     dropped_.fetch_add(1, std::memory_order_relaxed);
@@ -116,6 +121,17 @@ bool JournalWriter::append_bytes(std::uint16_t type, const void* payload, std::s
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (nested_.load(std::memory_order_relaxed) != 0) [[unlikely]]
     seq_ += nested_.exchange(0);
+  return true;
+}
+
+void JournalWriter::leave() noexcept {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  busy_.store(false, std::memory_order_relaxed);
+}
+
+bool JournalWriter::append_bytes(std::uint16_t type, const void* payload, std::size_t bytes,
+                                 std::uint64_t t_ns) noexcept {
+  if (!enter()) return false;
   bool written = false;
   if (used_ < count_ || next_segment(t_ns)) [[likely]] {
     Slot& slot = slots_[used_++];
@@ -127,17 +143,14 @@ bool JournalWriter::append_bytes(std::uint16_t type, const void* payload, std::s
   } else {
     count_loss();
   }
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  busy_.store(false, std::memory_order_relaxed);
+  leave();
   return written;
 }
 
 void JournalWriter::lose() noexcept {
-  busy_.store(true, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (!enter()) return;
   count_loss();
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  busy_.store(false, std::memory_order_relaxed);
+  leave();
 }
 
 void JournalWriter::count_loss() noexcept {

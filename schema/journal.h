@@ -58,6 +58,10 @@ class JournalWriter {
   ~JournalWriter() = default;
   bool next_segment(std::uint64_t t_ns) noexcept;
   void leave_segment() noexcept;
+  // Around everything that changes the writer. False: a signal handler came in the middle of it,
+  // and what it wanted is counted as lost.
+  bool enter() noexcept;
+  void leave() noexcept;
   void count_loss() noexcept;
 
   Slot* slots_ = nullptr;
