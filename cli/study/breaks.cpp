@@ -1,3 +1,6 @@
+// toml++ is used without exceptions in the whole program: two settings of it must not meet in one.
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
 #include "cli/study/breaks.h"
 
 #include <toml++/toml.h>
@@ -26,7 +29,9 @@ bool in(const std::vector<std::string>& list, const std::string& name) {
 const std::vector<BreakSpec>& break_specs() {
   static const std::vector<BreakSpec> specs = [] {
     std::vector<BreakSpec> list;
-    toml::table file = toml::parse(breaks_toml);
+    const toml::parse_result parsed = toml::parse(breaks_toml);
+    if (!parsed) throw std::runtime_error("breaks.toml: " + std::string(parsed.error().description()));
+    const toml::table& file = parsed.table();
     for (const auto& node : *file["break"].as_array()) {
       const auto& entry = *node.as_table();
       BreakSpec spec{entry["name"].value_or(std::string()), entry["what"].value_or(std::string()),

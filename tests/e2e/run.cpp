@@ -59,10 +59,8 @@ nlohmann::json audit_json(const std::string& dir, int* exit_code) {
 }
 
 std::string rule_verdict(const nlohmann::json& audit, const std::string& rule) {
-  if (!audit.contains("rules")) return "no rules";
-  for (const auto& r : audit["rules"])
-    if (r.value("name", "") == rule) return r.value("verdict", "");
-  return "no such rule";
+  if (!audit.contains(rule) || !audit[rule].is_object()) return "no such rule";
+  return audit[rule].value("verdict", "no verdict");
 }
 
 std::vector<int> processes_of(const std::string& dir) {
