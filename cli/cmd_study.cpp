@@ -66,8 +66,9 @@ struct StudyCommand : Command {
       return name.empty() || find_break(name) ? std::string() : "no such break: " + name;
     });
     study->add_option("--tail-effect", options.tail_effect,
-                      "Diagnostic: flip one byte of a tail at the effective or the naive address (changes results)")
-        ->check(CLI::IsMember({"effective", "naive"}));
+                      "Diagnostic: record pooled keys and flip one byte of each tail at the effective or the naive address "
+                      "(may change results), or flip nothing (observe)")
+        ->check(CLI::IsMember({"observe", "effective", "naive"}));
     study->add_option("--force-drop", options.force_drop, "Test aid: the probe loses every n-th page record and counts it")
         ->check(CLI::Range(0, 1000000))->group("");
     study->add_option("--seed", options.seed, "Seed of weights and prompts")->capture_default_str();

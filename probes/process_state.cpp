@@ -51,7 +51,8 @@ Settings read_environment(const char* directory) noexcept {
   if (s.delay_ns != 0) s.mode |= HITPROOF_MODE_DELAY;
   if (says("HITPROOF_TAIL_EFFECT", "effective")) s.flip = 1;
   if (says("HITPROOF_TAIL_EFFECT", "naive")) s.flip = 2;
-  if (s.flip != 0) s.mode |= HITPROOF_MODE_TAIL_EFFECT;
+  // "observe" records the pooled keys without a flip: what the other two are compared with.
+  if (s.flip != 0 || says("HITPROOF_TAIL_EFFECT", "observe")) s.mode |= HITPROOF_MODE_TAIL_EFFECT;
   s.force_drop = static_cast<std::uint32_t>(number("HITPROOF_FORCE_DROP"));
   return s;
 }

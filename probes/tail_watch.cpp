@@ -213,7 +213,7 @@ void hitproof_pooled_key(const hitproof_pooled_key_t* k) {
 }
 
 void hitproof_tail_step(const hitproof_tail_read_t* t, uint32_t position) {
-  if (!has(HITPROOF_MODE_TAIL_EFFECT) || t == nullptr) return;
+  if (!has(HITPROOF_MODE_TAIL_EFFECT) || settings().flip == 0 || t == nullptr) return;
   // In the middle of a pool: some of its tokens are in the tail, and the pooled key is still to
   // come.
   const std::uint32_t inside = position % 4;

@@ -41,7 +41,7 @@ struct Plan {
   std::string probes = "all";    // all, metadata, off
   std::uint32_t save_delay_ms = 0;
   std::string break_name;  // empty: a sound engine
-  std::string tail_effect; // empty, effective, naive
+  std::string tail_effect; // empty, observe, effective, naive
   std::uint32_t tp = 4;
   std::uint64_t weight_seed = 42;
   std::uint64_t prompt_seed = 42;
