@@ -38,9 +38,12 @@ void give_up(const device::Stream& stream, std::function<void()> release) {
 SaveReply RankSession::save(const Save& order) {
   const device::Stream& stream = streams_->save;
   std::vector<Wanted> wanted;
+  std::vector<bool> named(registration_.entries.size());
   for (const PageRef& p : order.pages) {
     const EntryExport& e = entry(p.entry);
     (void)page(p.entry, p.block); // refuses a bad block before anything is reserved
+    if (named[p.entry]) throw ProtocolError("a save that names entry " + e.name + " twice");
+    named[p.entry] = true;
     wanted.push_back({object_name(e, p.entry, order.key.key, order.key.next_token), e.page_bytes});
   }
   Pending& pending = open_transfer(order.transfer, order.event);

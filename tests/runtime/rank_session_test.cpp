@@ -157,6 +157,9 @@ TEST_F(RankSessionTest, BadPagesAreRefused) {
   Save unknown = save_order(1, 10, 3);
   unknown.pages[0].entry = 2;
   EXPECT_THROW((void)session_->save(unknown), ProtocolError);
+  Save twice = save_order(1, 10, 3);
+  twice.pages[1].entry = 0;
+  EXPECT_THROW((void)session_->save(twice), ProtocolError);
   (void)session_->save(save_order(1, 10, 3));
   EXPECT_THROW((void)session_->save(save_order(1, 10, 3)), ProtocolError)
       << "the same transfer twice";
