@@ -101,8 +101,9 @@ void Engine::cancel(uint64_t request) {
     if (!scheduler_.abort(request)) return;
     TokenEvent event;
     event.finish = FinishReason::aborted;
-    pending_.at(request)->stream->push(std::move(event));
+    const std::shared_ptr<RequestStream> stream = pending_.at(request)->stream;
     count_finished(request, FinishReason::aborted);
+    stream->push(std::move(event));
   });
 }
 
@@ -150,8 +151,10 @@ void Engine::run(const OnReady& on_ready) {
   update_metrics();
   while (take_commands()) {
     const auto plan = scheduler_.plan();
-    if (plan) step(*plan);
-    update_metrics();
+    if (plan)
+      step(*plan);
+    else
+      update_metrics();
   }
   fail_all("the engine is shutting down");
   say_shutdown();
@@ -183,9 +186,9 @@ void Engine::step(const StepPlan& plan) {
   for (const SeqResult& r : results)
     outcomes.push_back({r.accepted, r.sampled, r.draft});
   scheduler_.complete(plan, outcomes);
+  update_metrics(); // before anybody can know that the step is done
   publish(plan, results, outcomes);
-  for (const auto& finished : scheduler_.take_finished())
-    count_finished(finished->id, finished->finish);
+  scheduler_.take_finished(); // all told in publish
 }
 
 void Engine::publish(const StepPlan& plan, const std::vector<SeqResult>& results,
@@ -209,7 +212,9 @@ void Engine::publish(const StepPlan& plan, const std::vector<SeqResult>& results
     if (found->second->first_token) metrics_.first_token_after(found->second->age());
     found->second->first_token = false;
     metrics_.add_generation_tokens(count);
-    found->second->stream->push(std::move(event));
+    const std::shared_ptr<RequestStream> stream = found->second->stream;
+    if (event.last()) count_finished(s.id, s.finish);
+    stream->push(std::move(event));
   }
 }
 

@@ -33,7 +33,7 @@ struct EngineConfig {
   Break broken = Break::none;
   bool shut_server_down = true; // false: the cache server belongs to somebody else
   uint64_t instance = 0;
-  uint64_t first_id = 0; // requests and transfers are numbered on from here
+  uint64_t first_id = 0;        // requests and transfers are numbered on from here
   std::vector<RankStart> ranks; // what each rank is told at the start
 };
 

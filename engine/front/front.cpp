@@ -94,8 +94,8 @@ class Front {
                       std::to_string(options_.external_bytes), "--device", options_.device},
                      {listener.fd.get()},
                      log_path("cache-server")};
-      if (!setup_.server_break.empty())
-        spec.arguments.insert(spec.arguments.end(), {"--break", setup_.server_break});
+      if (!options_.break_name.empty())
+        spec.arguments.insert(spec.arguments.end(), {"--break", options_.break_name});
       children_.start(spec);
       // The listening socket is closed here: a dead server is seen at once, not after a full queue.
     }

@@ -47,10 +47,7 @@ FrontSetup make_setup(const FrontOptions& o) {
   e.instance = o.instance != 0 ? o.instance : random_number();
   // A numbered engine shares its server, and a recording, with others: its ids must not be theirs.
   e.first_id = (o.instance & 0x7f) << 40;
-  // The clean twin of the key break: the same two engines at one server, nothing broken.
-  const std::string break_name = o.break_name == "key-shared-server" ? "" : o.break_name;
-  e.broken = find_break(break_name);
-  setup.server_break = break_name;
+  e.broken = find_break(o.break_name);
   e.scheduler.block_tokens = geometry.block_tokens;
   e.scheduler.token_budget = o.token_budget;
   e.scheduler.max_sequences = o.max_sequences;
@@ -82,7 +79,7 @@ FrontSetup make_setup(const FrontOptions& o) {
     start.tp = o.tp;
     start.num_blocks = e.num_blocks;
     start.profile = profiles[static_cast<size_t>(rank)];
-    start.break_name = break_name;
+    start.break_name = o.break_name;
     start.instance = e.instance;
     e.ranks.push_back(std::move(start));
   }
@@ -93,7 +90,7 @@ FrontSetup make_setup(const FrontOptions& o) {
                  {"weight_seed", std::to_string(o.weight_seed)},
                  {"lookup", o.full_lookup ? "full" : "strict"},
                  {"connector", o.connector ? "on" : "off"},
-                 {"break", break_name},
+                 {"break", o.break_name},
                  {"block_tokens", std::to_string(geometry.block_tokens)},
                  {"num_blocks", std::to_string(e.num_blocks)},
                  {"token_budget", std::to_string(o.token_budget)},

@@ -16,7 +16,6 @@ struct FrontSetup {
   EngineConfig engine;
   ApiLimits limits;
   std::string model_name;
-  std::string server_break;                               // for the own cache server, empty: none
   std::vector<std::pair<std::string, std::string>> facts; // for the recording
 };
 

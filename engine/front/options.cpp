@@ -7,6 +7,8 @@
 namespace hitproof::engine {
 namespace {
 
+constexpr const char* clean_twin = "key-shared-server";
+
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names)
@@ -71,7 +73,7 @@ CLI::App* add_front(CLI::App& app, FrontOptions& o, std::string& device) {
                    "One more kernel choice, NAME=VALUE or RANK:NAME=VALUE; may be repeated")
       ->allow_extra_args(false);
   std::vector<std::string> breaks = break_names();
-  breaks.emplace_back("key-shared-server");
+  breaks.emplace_back(clean_twin);
   front->add_option("--break", o.break_name, "Break the engine on purpose: " + joined(breaks))
       ->check(CLI::IsMember(breaks));
   front
@@ -102,8 +104,8 @@ CLI::App* add_rank(CLI::App& app, RankOptions& o, std::string& device) {
 }
 
 CLI::App* add_cache_server(CLI::App& app, CacheServerCommand& o, std::string& device) {
-  CLI::App* server =
-      app.add_subcommand("cache-server", "The external cache; prints its address when it listens");
+  CLI::App* server = app.add_subcommand(
+      "cache-server", "The external cache; says on standard error where it listens");
   server->add_option("--listen", o.server.listen,
                      "Address: a path, or @name for one that leaves nothing behind");
   server
@@ -151,6 +153,9 @@ CommandLine parse_command_line(int argc, char** argv) {
   out.front.device = out.device;
   out.cache_server.device = out.device;
   out.cache_server.server.exit_with_front = !out.cache_server.keep;
+  // The clean twin of the key break runs both engines and their server unbroken.
+  for (std::string* name : {&out.front.break_name, &out.cache_server.server.break_name})
+    if (*name == clean_twin) name->clear();
   return out;
 }
 

@@ -103,7 +103,8 @@ std::vector<Step> OrderMaker::make(const StepPlan& plan) {
 
 namespace {
 
-// Margins are compared by their bits: broken pages make NaN, and a NaN that all ranks share is agreement.
+// Margins are compared by their bits: broken pages make NaN, and a NaN that all ranks share is
+// agreement.
 bool same_result(const SeqResult& a, const SeqResult& b) {
   return a.request == b.request && a.accepted == b.accepted && a.sampled == b.sampled &&
          a.logits == b.logits && a.draft == b.draft && a.margin.size() == b.margin.size() &&
