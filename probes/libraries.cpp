@@ -17,23 +17,40 @@ bool begins(const char* text, const char* prefix) noexcept {
   return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
 }
 
+// The way to dlsym must call nothing that a sanitizer intercepts (dl_iterate_phdr, strcmp, ...):
+// their libraries look those up through this very dlsym while they start.
+bool same(const char* a, const char* b) noexcept {
+  for (; *a == *b; ++a, ++b) {
+    if (*a == '\0') return true;
+  }
+  return false;
+}
+
+bool name_begins(const char* path, const char* prefix) noexcept {
+  const char* name = path;
+  for (const char* c = path; *c != '\0'; ++c) {
+    if (*c == '/') name = c + 1;
+  }
+  for (; *prefix != '\0'; ++prefix, ++name) {
+    if (*prefix != *name) return false;
+  }
+  return true;
+}
+
 struct DynamicTable {
   const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
   const std::uint32_t* gnu_hash = nullptr;
 };
 
-DynamicTable dynamic_table(const dl_phdr_info& info) noexcept {
+DynamicTable dynamic_table(const ElfW(Dyn) * d) noexcept {
   DynamicTable table;
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    if (info.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-    const auto* d = reinterpret_cast<const ElfW(Dyn)*>(info.dlpi_addr + info.dlpi_phdr[i].p_vaddr);
-    for (; d->d_tag != DT_NULL; ++d) {
-      // glibc relocates these pointers in place on x86-64.
-      if (d->d_tag == DT_SYMTAB) table.symbols = reinterpret_cast<const ElfW(Sym)*>(d->d_un.d_ptr);
-      if (d->d_tag == DT_STRTAB) table.strings = reinterpret_cast<const char*>(d->d_un.d_ptr);
-      if (d->d_tag == DT_GNU_HASH)
-        table.gnu_hash = reinterpret_cast<const std::uint32_t*>(d->d_un.d_ptr);
+  for (; d->d_tag != DT_NULL; ++d) {
+    // glibc relocates these pointers in place on x86-64.
+    if (d->d_tag == DT_SYMTAB) table.symbols = reinterpret_cast<const ElfW(Sym)*>(d->d_un.d_ptr);
+    if (d->d_tag == DT_STRTAB) table.strings = reinterpret_cast<const char*>(d->d_un.d_ptr);
+    if (d->d_tag == DT_GNU_HASH) {
+      table.gnu_hash = reinterpret_cast<const std::uint32_t*>(d->d_un.d_ptr);
     }
   }
   return table;
@@ -58,27 +75,12 @@ const ElfW(Sym) * find_symbol(const DynamicTable& t, const char* name) noexcept 
   if (i < first) return nullptr;
   for (;; ++i) {
     const std::uint32_t chain = chains[i - first];
-    if ((chain | 1) == (hash | 1) && std::strcmp(t.strings + t.symbols[i].st_name, name) == 0 &&
+    if ((chain | 1) == (hash | 1) && same(t.strings + t.symbols[i].st_name, name) &&
         t.symbols[i].st_shndx != SHN_UNDEF) {
       return &t.symbols[i];
     }
     if (chain & 1) return nullptr;
   }
-}
-
-struct Search {
-  const char* library;
-  const char* symbol;
-  void* found;
-};
-
-int search_object(dl_phdr_info* info, std::size_t, void* data) noexcept {
-  Search& search = *static_cast<Search*>(data);
-  if (info->dlpi_name == nullptr || !begins(file_name(info->dlpi_name), search.library)) return 0;
-  const ElfW(Sym)* symbol = find_symbol(dynamic_table(*info), search.symbol);
-  if (symbol == nullptr) return 0;
-  search.found = reinterpret_cast<void*>(info->dlpi_addr + symbol->st_value);
-  return 1;
 }
 
 int count_cuda(dl_phdr_info* info, std::size_t, void* data) noexcept {
@@ -131,9 +133,12 @@ std::atomic<DlvsymFunction> libc_dlvsym{nullptr};
 } // namespace
 
 void* symbol_in_library(const char* library, const char* symbol) noexcept {
-  Search search{library, symbol, nullptr};
-  dl_iterate_phdr(search_object, &search);
-  return search.found;
+  for (const link_map* object = _r_debug.r_map; object != nullptr; object = object->l_next) {
+    if (object->l_name == nullptr || !name_begins(object->l_name, library)) continue;
+    const ElfW(Sym)* found = find_symbol(dynamic_table(object->l_ld), symbol);
+    if (found != nullptr) return reinterpret_cast<void*>(object->l_addr + found->st_value);
+  }
+  return nullptr;
 }
 
 CudaLibraries cuda_libraries() noexcept {

@@ -46,16 +46,15 @@ void put_copy(const Call& call, const Range& range, std::uint64_t stream, std::u
 }
 
 // True where the call moved nothing and a graph will.
-bool became_node(const Call& call, stream_t stream) noexcept {
+bool became_node(stream_t stream) noexcept {
   if (!captures(stream)) return false;
   count(Counter::captured);
   return true;
 }
 
 void one(const Call& call, const Range& range, stream_t stream, std::uint8_t access = 0) noexcept {
-  if (became_node(call, stream)) return;
-  if (call.result == result_success)
-    call.state().bytes.fetch_add(range.bytes, std::memory_order_relaxed);
+  if (became_node(stream)) return;
+  counted(call, range.bytes);
   ++thread_state.call_seq;
   put_copy(call, range, stream_of(call, stream), direction_of(range.dst, range.src),
            {0, 1, access});
@@ -75,8 +74,8 @@ void copy(const Call& call, std::uint64_t dst, std::uint64_t src, std::uint64_t 
 
 void fill(const Call& call, std::uint64_t dst, std::uint64_t bytes, stream_t stream) noexcept {
   // A fill has no source, and so no direction; it matters because it can wipe a page.
-  if (became_node(call, stream)) return;
-  if (call.result == result_success) call.state().bytes.fetch_add(bytes, std::memory_order_relaxed);
+  if (became_node(stream)) return;
+  counted(call, bytes);
   ++thread_state.call_seq;
   constexpr std::uint8_t no_direction = 4;
   put_copy(call, {dst, 0, bytes}, stream_of(call, stream), no_direction, {});
@@ -104,7 +103,7 @@ void copy_3d(const Call& call, const RuntimeCopy3DPeer* p, stream_t stream) noex
 
 void copy_3d_batch(const Call& call, std::size_t n, const BatchOp3D* ops,
                    stream_t stream) noexcept {
-  if (ops == nullptr || became_node(call, stream)) return;
+  if (ops == nullptr || became_node(stream)) return;
   ++thread_state.call_seq;
   constexpr std::uint32_t pointer = 1;
   for (std::size_t i = 0; i < n; ++i) {
@@ -112,8 +111,7 @@ void copy_3d_batch(const Call& call, std::size_t n, const BatchOp3D* ops,
     const Range range{op.dst.type == pointer ? op.dst.pointer.ptr : 0,
                       op.src.type == pointer ? op.src.pointer.ptr : 0,
                       op.extent.x * op.extent.y * op.extent.z};
-    if (call.result == result_success)
-      call.state().bytes.fetch_add(range.bytes, std::memory_order_relaxed);
+    counted(call, range.bytes);
     put_copy(call, range, stream_of(call, stream), direction_of(range.dst, range.src),
              {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(n),
               static_cast<std::uint8_t>(op.src_access_order)});
@@ -123,7 +121,7 @@ void copy_3d_batch(const Call& call, std::size_t n, const BatchOp3D* ops,
 void copy_batch(const Call& call, void* const* dsts, const void* const* srcs,
                 const std::size_t* sizes, std::size_t n, const CopyAttributes* attributes,
                 const std::size_t* starts, std::size_t attribute_count, stream_t stream) noexcept {
-  if (dsts == nullptr || srcs == nullptr || sizes == nullptr || became_node(call, stream)) return;
+  if (dsts == nullptr || srcs == nullptr || sizes == nullptr || became_node(stream)) return;
   ++thread_state.call_seq;
   const std::uint64_t on = stream_of(call, stream);
   std::size_t attribute = 0; // attributes[k] holds for entries starts[k] .. starts[k + 1] - 1
@@ -138,7 +136,7 @@ void copy_batch(const Call& call, void* const* dsts, const void* const* srcs,
     put_copy(call, range, on, direction_of(range.dst, range.src),
              {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(n), access});
   }
-  if (call.result == result_success) call.state().bytes.fetch_add(bytes, std::memory_order_relaxed);
+  counted(call, bytes);
 }
 
 void copy_graph(const Call& call, const Range* ranges, std::size_t n, std::size_t first,
@@ -147,8 +145,7 @@ void copy_graph(const Call& call, const Range* ranges, std::size_t n, std::size_
   const std::uint64_t on = stream_of(call, stream);
   for (std::size_t i = 0; i < n; ++i) {
     const Range& range = ranges[i];
-    if (call.result == result_success)
-      call.state().bytes.fetch_add(range.bytes, std::memory_order_relaxed);
+    counted(call, range.bytes);
     put_copy(call, range, on, direction_of(range.dst, range.src),
              {static_cast<std::uint32_t>(first + i), static_cast<std::uint32_t>(total), 0});
   }

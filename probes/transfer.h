@@ -27,8 +27,10 @@ struct Transfer {
   std::uint32_t boundary = 0, token_begin = 0, token_end = 0, next_token = 0;
   std::uint16_t rank = 0, direction = 0;
   std::uint8_t key[32] = {};
-  bool used = false, ready = false, sorted = false;
-  const void* owner = nullptr; // the thread that announced it
+  bool ready = false, sorted = false;
+  // Read without the lock by the thread that announced it, changed by the one that closes it.
+  std::atomic<bool> used{false};
+  std::atomic<const void*> owner{nullptr}; // that thread
 
   WatchedPage* pages = nullptr; // memory that the transfer's slot keeps for its next user
   std::uint32_t* by_address = nullptr;
