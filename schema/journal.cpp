@@ -101,8 +101,10 @@ JournalWriter* JournalWriter::for_this_thread() noexcept {
   }
   starting.store(true, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
+  writer = self; // a handler may have done all this in the meantime
   if (writer == nullptr) writer = JournalRuntime::make_writer();
-  if (writer != nullptr) writer->usable_ = JournalRuntime::restart(*writer);
+  if (writer != nullptr && writer->generation_ != JournalRuntime::generation())
+    JournalRuntime::restart(*writer);
   self = writer;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   starting.store(false, std::memory_order_relaxed);

@@ -120,14 +120,13 @@ std::uint64_t JournalRuntime::losses() noexcept {
   return process_losses.load(std::memory_order_relaxed);
 }
 
-bool JournalRuntime::restart(JournalWriter& writer) noexcept {
+void JournalRuntime::restart(JournalWriter& writer) noexcept {
   // The mapping of a forked child is the parent's journal: only let go of it, mark nothing.
   if (writer.header_ != nullptr && writer.pid_ != static_cast<std::uint32_t>(getpid())) {
     munmap(writer.header_, journal_header_bytes + std::size_t{writer.count_} * sizeof(Slot));
     writer.header_ = nullptr;
   }
   writer.leave_segment();
-  writer.generation_ = generation();
   writer.seq_ = 0;
   writer.segment_ = 0;
   writer.nested_ = 0;
@@ -137,7 +136,12 @@ bool JournalRuntime::restart(JournalWriter& writer) noexcept {
   writer.start_ns_ = now();
   writer.pid_ = static_cast<std::uint32_t>(getpid());
   writer.tid_ = static_cast<std::uint32_t>(syscall(SYS_gettid));
-  return place()->usable;
+  // Last, because a signal handler takes the writer as it is from then on. Before the place is
+  // asked for: if that changes in between, the number is already old and this is done again.
+  const std::uint64_t current = generation();
+  writer.usable_ = place()->usable;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  writer.generation_ = current;
 }
 
 JournalWriter* JournalRuntime::make_writer() noexcept {

@@ -30,7 +30,7 @@ struct JournalRuntime {
   static void count_loss() noexcept;
   static std::uint64_t losses() noexcept;
   // Makes the writer begin anew: after a fork, or for another directory.
-  static bool restart(JournalWriter& writer) noexcept;
+  static void restart(JournalWriter& writer) noexcept;
   static JournalWriter* make_writer() noexcept;
   static void end_of_thread(void* writer) noexcept;
 };
