@@ -15,19 +15,19 @@ using schema::rec::pooled_key;
 using schema::rec::tail_flip;
 using Place = std::tuple<uint64_t, int, int, uint32_t>;  // request, rank, indexer entry, position
 
-struct Run {
+struct Observed {
   std::map<Place, std::vector<uint8_t>> keys;
   std::vector<schema::Row<tail_flip>> flips;
 };
 
-Run study(const TempDir& dir, const std::string& mode) {
+Observed study(const TempDir& dir, const std::string& mode) {
   const std::string out = dir.path(mode);
   Outcome outcome = run({program("hitproof"), "study", "boundary", "--preset", "micro", "--lengths", "257,258", "--tokens", "12",
                          "--save-delay-ms", "0", "--arms", "candidate", "--tail-effect", mode, "--quiet", "--out", out});
   // The audit of a diagnostic run never passes: it may have changed a result.
   EXPECT_NE(outcome.exit_code, 0) << mode << outcome.out << outcome.err;
   EXPECT_NE(outcome.exit_code, 2) << mode << outcome.out << outcome.err;
-  Run result;
+  Observed result;
   auto recording = schema::Recording::open_existing(out + "/candidate");
   EXPECT_TRUE(recording.ok()) << recording.status().message();
   if (!recording.ok()) return result;
@@ -47,7 +47,7 @@ Run study(const TempDir& dir, const std::string& mode) {
 constexpr int first_tail = 58, first_indexer = 12;
 
 // Pooled keys right after a flip in the first tail layer: how many equal those of the run without flips.
-std::pair<int, int> equal_after_flip(const Run& run, const Run& observed) {
+std::pair<int, int> equal_after_flip(const Observed& run, const Observed& observed) {
   int equal = 0, compared = 0;
   for (const auto& flip : run.flips) {
     if (flip.entry != first_tail) continue;
@@ -62,7 +62,7 @@ std::pair<int, int> equal_after_flip(const Run& run, const Run& observed) {
 
 TEST(TailEffect, TheEffectiveAddressIsTheOneThatCounts) {
   TempDir dir("tail");
-  const Run observed = study(dir, "observe"), effective = study(dir, "effective"), naive = study(dir, "naive");
+  const Observed observed = study(dir, "observe"), effective = study(dir, "effective"), naive = study(dir, "naive");
   EXPECT_TRUE(observed.flips.empty());
   ASSERT_FALSE(effective.flips.empty());
   ASSERT_FALSE(naive.flips.empty());
