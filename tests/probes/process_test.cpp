@@ -135,6 +135,25 @@ INSTANTIATE_TEST_SUITE_P(Flags, DlopenFlags,
                            return name;
                          });
 
+#if defined(HITPROOF_PLAIN_address) && defined(HITPROOF_PLAIN_thread)
+TEST(Sanitizers, ProgramsUnderThemRunAndAreObserved) {
+  const struct {
+    const char *program, *library;
+  } kinds[] = {{HITPROOF_PLAIN_address, HITPROOF_LIB_asan},
+               {HITPROOF_PLAIN_thread, HITPROOF_LIB_tsan}};
+  for (const auto& kind : kinds) {
+    Options options{.environment = {{"LD_LIBRARY_PATH", HITPROOF_SIM_LIBRARIES},
+                                    {"LD_PRELOAD", kind.library},
+                                    {"ASAN_OPTIONS", "detect_leaks=0"},
+                                    {"TSAN_OPTIONS", "report_bugs=0"}},
+                    .program = kind.program};
+    const Recorded r = run({"now", sim_library("libcudart.so.13")}, options);
+    EXPECT_EQ(r.exit_code, 0) << kind.library << "\n" << r.err;
+    EXPECT_EQ(r.all<schema::rec::copy>().size(), 2u) << kind.library;
+  }
+}
+#endif
+
 TEST(TwoRuntimes, TheProbeSaysSoAndStaysOut) {
   char pattern[] = "/tmp/hitproof-two-runtimes-XXXXXX";
   const fs::path dir = mkdtemp(pattern);
