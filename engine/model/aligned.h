@@ -7,27 +7,22 @@
 
 namespace hitproof::engine {
 
-template <class T>
-struct AlignedAllocator {
+template <class T> struct AlignedAllocator {
   using value_type = T;
   static constexpr std::align_val_t alignment{64};
 
   AlignedAllocator() = default;
-  template <class U>
-  AlignedAllocator(const AlignedAllocator<U>&) {}
+  template <class U> AlignedAllocator(const AlignedAllocator<U>&) {}
   T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), alignment)); }
   void deallocate(T* p, size_t) noexcept { ::operator delete(p, alignment); }
-  template <class U>
-  bool operator==(const AlignedAllocator<U>&) const { return true; }
+  template <class U> bool operator==(const AlignedAllocator<U>&) const { return true; }
 };
 
-template <class T>
-using Aligned = std::vector<T, AlignedAllocator<T>>;
+template <class T> using Aligned = std::vector<T, AlignedAllocator<T>>;
 using Floats = Aligned<float>;
 
 /// A buffer that only grows: a step's intermediate results, reused by the next step.
-template <class T>
-class Scratch {
+template <class T> class Scratch {
  public:
   /// At least n elements; what was there before is lost when it grows, kept otherwise.
   T* get(size_t n) {
@@ -42,4 +37,4 @@ class Scratch {
   Aligned<T> data_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,16 +1,16 @@
 // What every part of the forward pass shares. Internal to this room.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <span>
-#include <vector>
-
 #include "engine/model/geometry.h"
 #include "engine/model/preset.h"
 #include "engine/model/rank_model.h"
 #include "engine/runtime/collectives.h"
 #include "kernels/model/profile.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 namespace hitproof::engine {
 
@@ -28,7 +28,8 @@ class ChoicesInForce {
 
  private:
   kernels::KernelProfile profile_;
-  kernels::KernelProfile used_{not_used, not_used, not_used, not_used, not_used, not_used, not_used};
+  kernels::KernelProfile used_{not_used, not_used, not_used, not_used,
+                               not_used, not_used, not_used};
 };
 
 struct ModelContext {
@@ -42,7 +43,7 @@ struct ModelContext {
 
 /// Rows [row, row + rows) of the step belong to one sequence, at positions start, start + 1, ...
 struct Segment {
-  int input = 0;  ///< index into the step's inputs
+  int input = 0; ///< index into the step's inputs
   int row = 0;
   int rows = 0;
   int64_t start = 0;
@@ -52,4 +53,4 @@ struct Segment {
   const StateSlots* state = nullptr;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

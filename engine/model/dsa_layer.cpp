@@ -1,36 +1,37 @@
 #include "engine/model/dsa_layer.h"
 
+#include "engine/model/projection.h"
+#include "kernels/model/norm.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "engine/model/projection.h"
-#include "kernels/model/norm.h"
-
 namespace hitproof::engine {
 namespace {
 
-constexpr int tile_rows = 128;  // rows whose token lists are held at a time
+constexpr int tile_rows = 128; // rows whose token lists are held at a time
 
-}  // namespace
+} // namespace
 
 DsaLayer::DsaLayer(ModelContext& ctx)
-    : ctx_(ctx),
-      record_{ctx.config.latent, ctx.config.exact() ? 0 : ctx.config.latent_tile, ctx.config.record_padding},
+    : ctx_(ctx), record_{ctx.config.latent, ctx.config.exact() ? 0 : ctx.config.latent_tile,
+                         ctx.config.record_padding},
       index_{ctx.config.index_heads, ctx.config.index_dim, ctx.config.exact()},
-      columns_(ctx.config.q_lora + ctx.config.latent + 2 * ctx.config.index_dim + ctx.config.index_heads),
+      columns_(ctx.config.q_lora + ctx.config.latent + 2 * ctx.config.index_dim +
+               ctx.config.index_heads),
       pool_columns_(ctx.config.top_pools() + 1) {}
 
 kernels::PagedCache DsaLayer::latent_cache(int kind_index, const Segment& s) const {
   const CacheEntry& e = ctx_.geometry.mla(kind_index);
-  return {reinterpret_cast<uint8_t*>(ctx_.memory.region(e)), static_cast<int64_t>(e.page_stride), s.attn_blocks.data(),
-          ctx_.geometry.block_tokens};
+  return {reinterpret_cast<uint8_t*>(ctx_.memory.region(e)), static_cast<int64_t>(e.page_stride),
+          s.attn_blocks.data(), ctx_.geometry.block_tokens};
 }
 
 kernels::PagedCache DsaLayer::key_cache(int kind_index, const Segment& s) const {
   const CacheEntry& e = ctx_.geometry.indexer(kind_index);
-  return {reinterpret_cast<uint8_t*>(ctx_.memory.region(e)), static_cast<int64_t>(e.page_stride), s.attn_blocks.data(),
-          ctx_.geometry.block_tokens};
+  return {reinterpret_cast<uint8_t*>(ctx_.memory.region(e)), static_cast<int64_t>(e.page_stride),
+          s.attn_blocks.data(), ctx_.geometry.block_tokens};
 }
 
 void DsaLayer::project_own(const DsaWeights& w, const RowGroup& rows, const float* u) {
@@ -40,18 +41,21 @@ void DsaLayer::project_own(const DsaWeights& w, const RowGroup& rows, const floa
   project(ctx_, w.down, u, c.hidden, rows.count(), own, columns_);
   float* latent = own + c.q_lora;
   float* key = latent + c.latent;
-  kernels::rms_norm(own, columns_, w.q_norm.data(), c.rms_eps, rows.count(), c.q_lora, block, own, columns_);
-  kernels::rms_norm(latent, columns_, w.kv_norm.data(), c.rms_eps, rows.count(), c.latent, block, latent, columns_);
-  kernels::layer_norm(key, columns_, w.key_norm.data(), w.key_bias.data(), c.norm_eps, rows.count(), c.index_dim,
-                      block, key, columns_);
+  kernels::rms_norm(own, columns_, w.q_norm.data(), c.rms_eps, rows.count(), c.q_lora, block, own,
+                    columns_);
+  kernels::rms_norm(latent, columns_, w.kv_norm.data(), c.rms_eps, rows.count(), c.latent, block,
+                    latent, columns_);
+  kernels::layer_norm(key, columns_, w.key_norm.data(), w.key_bias.data(), c.norm_eps, rows.count(),
+                      c.index_dim, block, key, columns_);
 }
 
-void DsaLayer::append(const DsaWeights& w, int kind_index, const RowGroup& rows, std::span<const Segment> segments,
-                      const float* u) {
+void DsaLayer::append(const DsaWeights& w, int kind_index, const RowGroup& rows,
+                      std::span<const Segment> segments, const float* u) {
   project_own(w, rows, u);
   const auto cells = static_cast<size_t>(rows.rows()) * static_cast<size_t>(columns_);
   shared_ = rows.gather(own_.get(0), columns_, rows.replicated() ? nullptr : gathered_.get(cells));
-  for (const Segment& s : segments) store(w, kind_index, s);
+  for (const Segment& s : segments)
+    store(w, kind_index, s);
 }
 
 void DsaLayer::store(const DsaWeights& w, int kind_index, const Segment& s) {
@@ -68,34 +72,40 @@ void DsaLayer::store(const DsaWeights& w, int kind_index, const Segment& s) {
     written = tail_copy_.get(entry.content_bytes);
     std::memcpy(written, page, entry.content_bytes);
   }
-  const kernels::TailView tail{written, static_cast<int64_t>(c.ring) * c.index_dim, c.index_dim, 1, c.ring};
-  kernels::indexer_append(index_, key, columns_, key + c.index_dim, columns_, w.ape.data(), s.start, s.rows, tail,
-                          key_cache(kind_index, s));
+  const kernels::TailView tail{written, static_cast<int64_t>(c.ring) * c.index_dim, c.index_dim, 1,
+                               c.ring};
+  kernels::indexer_append(index_, key, columns_, key + c.index_dim, columns_, w.ape.data(), s.start,
+                          s.rows, tail, key_cache(kind_index, s));
   if (ctx_.contiguous_tail_writes) {
-    std::memcpy(ctx_.memory.region(entry) + entry.content_bytes * static_cast<uint64_t>(s.tail_block), written,
-                entry.content_bytes);
+    std::memcpy(ctx_.memory.region(entry) +
+                    entry.content_bytes * static_cast<uint64_t>(s.tail_block),
+                written, entry.content_bytes);
   }
 }
 
-// Whether any row of the step sees more pools than are chosen; else every row attends to all tokens.
+// Whether any row of the step sees more pools than are chosen; else every row attends to all
+// tokens.
 bool DsaLayer::any_long(std::span<const Segment> segments) const {
   return std::any_of(segments.begin(), segments.end(), [this](const Segment& s) {
     return kernels::visible_pools(s.start + s.rows - 1) > ctx_.config.top_pools();
   });
 }
 
-void DsaLayer::select(const DsaWeights& w, int kind_index, const RowGroup& rows, std::span<const Segment> segments) {
+void DsaLayer::select(const DsaWeights& w, int kind_index, const RowGroup& rows,
+                      std::span<const Segment> segments) {
   const ModelConfig& c = ctx_.config;
   const int query_columns = c.index_heads * c.index_dim;
   float* own = own_.get(0);
   float* head_weights = own + c.q_lora + c.latent + 2 * c.index_dim;
-  float* codes = index_query_.get(static_cast<size_t>(rows.count()) * static_cast<size_t>(query_columns));
+  float* codes =
+      index_query_.get(static_cast<size_t>(rows.count()) * static_cast<size_t>(query_columns));
   project(ctx_, w.index_query, own, columns_, rows.count(), codes, query_columns);
-  kernels::indexer_queries(index_, codes, query_columns, head_weights, columns_, rows.count(), codes, query_columns,
-                           head_weights, columns_);
+  kernels::indexer_queries(index_, codes, query_columns, head_weights, columns_, rows.count(),
+                           codes, query_columns, head_weights, columns_);
 
   const size_t cells = static_cast<size_t>(rows.rows()) * static_cast<size_t>(pool_columns_);
-  auto* chosen = reinterpret_cast<int32_t*>(own_pools_.get(static_cast<size_t>(rows.count()) * static_cast<size_t>(pool_columns_)));
+  auto* chosen = reinterpret_cast<int32_t*>(
+      own_pools_.get(static_cast<size_t>(rows.count()) * static_cast<size_t>(pool_columns_)));
   int32_t* counts = counts_.get(static_cast<size_t>(rows.count()));
   for (const Segment& s : segments) {
     const int begin = std::max(s.row, rows.first());
@@ -109,12 +119,14 @@ void DsaLayer::select(const DsaWeights& w, int kind_index, const RowGroup& rows,
       keys = keys_.get(kernels::indexer_packed_floats(index_, pools));
       kernels::indexer_load_keys(index_, key_cache(kind_index, s), pools, keys);
     }
-    kernels::indexer_select(index_, codes + static_cast<ptrdiff_t>(at) * query_columns, query_columns,
-                            head_weights + static_cast<ptrdiff_t>(at) * columns_, columns_, first, nullptr, end - begin,
-                            keys, pools, c.top_pools(), ctx_.choices.use(&kernels::KernelProfile::indexer_block),
-                            chosen + static_cast<ptrdiff_t>(at) * pool_columns_, pool_columns_, counts + at,
-                            select_workspace_.get(kernels::indexer_select_workspace_floats(pools)));
-    for (int i = at; i < at + end - begin; ++i) chosen[static_cast<ptrdiff_t>(i + 1) * pool_columns_ - 1] = counts[i];
+    kernels::indexer_select(
+        index_, codes + static_cast<ptrdiff_t>(at) * query_columns, query_columns,
+        head_weights + static_cast<ptrdiff_t>(at) * columns_, columns_, first, nullptr, end - begin,
+        keys, pools, c.top_pools(), ctx_.choices.use(&kernels::KernelProfile::indexer_block),
+        chosen + static_cast<ptrdiff_t>(at) * pool_columns_, pool_columns_, counts + at,
+        select_workspace_.get(kernels::indexer_select_workspace_floats(pools)));
+    for (int i = at; i < at + end - begin; ++i)
+      chosen[static_cast<ptrdiff_t>(i + 1) * pool_columns_ - 1] = counts[i];
   }
   const float* all = rows.gather(reinterpret_cast<const float*>(chosen), pool_columns_,
                                  rows.replicated() ? nullptr : all_pools_.get(cells));
@@ -142,7 +154,8 @@ const float* DsaLayer::attend(const DsaWeights& w, int kind_index, const RowGrou
 
 int DsaLayer::selected_tokens(int row, int64_t position, int32_t* ids) const {
   const int32_t* pools = pools_ + static_cast<ptrdiff_t>(row) * pool_columns_;
-  return kernels::indexer_expand(pools, pools[pool_columns_ - 1], position, ids, ctx_.config.index_topk + 3);
+  return kernels::indexer_expand(pools, pools[pool_columns_ - 1], position, ids,
+                                 ctx_.config.index_topk + 3);
 }
 
 void DsaLayer::attend_segment(int kind_index, const Segment& s, const float* query, float* out) {
@@ -163,8 +176,8 @@ void DsaLayer::attend_segment(int kind_index, const Segment& s, const float* que
     for (int r = 0; r < s.rows; ++r) {
       const int32_t count = selected_tokens(s.row + r, s.start + r, ids);
       kernels::mla_gather(record_, cache, ids, count, latents);
-      kernels::mla_attend(query + r * columns, columns, 1, heads, c.latent, scale, latents, nullptr, 0, &count, block,
-                          out + r * columns, columns, workspace);
+      kernels::mla_attend(query + r * columns, columns, 1, heads, c.latent, scale, latents, nullptr,
+                          0, &count, block, out + r * columns, columns, workspace);
     }
     return;
   }
@@ -177,12 +190,13 @@ void DsaLayer::attend_segment(int kind_index, const Segment& s, const float* que
     for (int r = 0; r < rows; ++r) {
       const int64_t position = s.start + begin + r;
       counts[r] = ids == nullptr ? static_cast<int32_t>(position + 1)
-                                 : selected_tokens(s.row + begin + r, position, ids + static_cast<size_t>(r) * width);
+                                 : selected_tokens(s.row + begin + r, position,
+                                                   ids + static_cast<size_t>(r) * width);
     }
-    kernels::mla_attend(query + static_cast<ptrdiff_t>(begin) * columns, columns, rows, heads, c.latent, scale, latents,
-                        ids, static_cast<int64_t>(width), counts, block, out + static_cast<ptrdiff_t>(begin) * columns,
-                        columns, workspace);
+    kernels::mla_attend(query + static_cast<ptrdiff_t>(begin) * columns, columns, rows, heads,
+                        c.latent, scale, latents, ids, static_cast<int64_t>(width), counts, block,
+                        out + static_cast<ptrdiff_t>(begin) * columns, columns, workspace);
   }
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

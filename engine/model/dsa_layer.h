@@ -1,7 +1,6 @@
-// The sparse-attention sublayer of one rank: latent cache, KPool indexer, attention (glm5-next.md 2.4 and 2.5).
+// The sparse-attention sublayer of one rank: latent cache, KPool indexer, attention
+// (glm5-next.md 2.4 and 2.5).
 #pragma once
-
-#include <span>
 
 #include "engine/model/aligned.h"
 #include "engine/model/context.h"
@@ -10,26 +9,31 @@
 #include "kernels/model/indexer.h"
 #include "kernels/model/mla.h"
 
+#include <span>
+
 namespace hitproof::engine {
 
 class DsaLayer {
  public:
   explicit DsaLayer(ModelContext& ctx);
 
-  /// Projects the own rows u and writes latents, pooled keys and tails of every row of the segments. Rows outside
-  /// the segments are projected and not stored: their tokens are in the cache already, or must not come there.
-  void append(const DsaWeights& w, int kind_index, const RowGroup& rows, std::span<const Segment> segments,
-              const float* u);
+  /// Projects the own rows u and writes latents, pooled keys and tails of every row of the
+  /// segments. Rows outside the segments are projected and not stored: their tokens are in the
+  /// cache already, or must not come there.
+  void append(const DsaWeights& w, int kind_index, const RowGroup& rows,
+              std::span<const Segment> segments, const float* u);
 
-  /// Attends from the rows that the last `append` projected; every token up to a row's own must be in the cache.
-  /// Returns own rows of the output, summed over ranks; valid until the next call.
-  const float* attend(const DsaWeights& w, int kind_index, const RowGroup& rows, std::span<const Segment> segments);
+  /// Attends from the rows that the last `append` projected; every token up to a row's own must be
+  /// in the cache. Returns own rows of the output, summed over ranks; valid until the next call.
+  const float* attend(const DsaWeights& w, int kind_index, const RowGroup& rows,
+                      std::span<const Segment> segments);
 
  private:
   void project_own(const DsaWeights& w, const RowGroup& rows, const float* u);
   void store(const DsaWeights& w, int kind_index, const Segment& segment);
   bool any_long(std::span<const Segment> segments) const;
-  void select(const DsaWeights& w, int kind_index, const RowGroup& rows, std::span<const Segment> segments);
+  void select(const DsaWeights& w, int kind_index, const RowGroup& rows,
+              std::span<const Segment> segments);
   int selected_tokens(int row, int64_t position, int32_t* ids) const;
   void attend_segment(int kind_index, const Segment& segment, const float* query, float* out);
   kernels::PagedCache latent_cache(int kind_index, const Segment& segment) const;
@@ -38,14 +42,14 @@ class DsaLayer {
   ModelContext& ctx_;
   kernels::LatentRecord record_;
   kernels::IndexerShape index_;
-  int columns_;       // q_lora | latent | key | gate | head weights, of one row
-  int pool_columns_;  // chosen pools and their number
-  const float* shared_ = nullptr;   // [rows][columns], all rows
-  const int32_t* pools_ = nullptr;  // [rows][pool_columns]
+  int columns_;                    // q_lora | latent | key | gate | head weights, of one row
+  int pool_columns_;               // chosen pools and their number
+  const float* shared_ = nullptr;  // [rows][columns], all rows
+  const int32_t* pools_ = nullptr; // [rows][pool_columns]
   Scratch<float> own_, gathered_, index_query_, keys_, select_workspace_, own_pools_, all_pools_;
   Scratch<float> query_, latents_, attend_workspace_, partial_;
   Scratch<int32_t> ids_, counts_;
   Scratch<std::byte> tail_copy_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

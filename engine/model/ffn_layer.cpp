@@ -1,9 +1,9 @@
 #include "engine/model/ffn_layer.h"
 
-#include <cstring>
-
 #include "engine/model/projection.h"
 #include "kernels/model/moe.h"
+
+#include <cstring>
 
 namespace hitproof::engine {
 
@@ -18,8 +18,8 @@ const float* FfnLayer::dense(const FfnWeights& w, const RowGroup& rows, const fl
   const float* all = rows.gather(u, c.hidden, gathered_.get(cells));
   float* partial = partial_.get(cells);
   kernels::expert_mlp(shape, all, c.hidden, rows.rows(), w.mlp.data(),
-                      ctx_.choices.use(&kernels::KernelProfile::moe_block), false, partial, c.hidden,
-                      workspace_.get(kernels::expert_workspace_floats(shape)));
+                      ctx_.choices.use(&kernels::KernelProfile::moe_block), false, partial,
+                      c.hidden, workspace_.get(kernels::expert_workspace_floats(shape)));
   return rows.reduce(partial, c.hidden);
 }
 
@@ -35,7 +35,8 @@ const float* FfnLayer::experts(const FfnWeights& w, const RowGroup& rows, const 
   project(ctx_, w.router, u, c.hidden, rows.count(), logits, c.experts);
   int32_t* ids = ids_.get(choices);
   float* weights = weights_.get(choices);
-  kernels::moe_route(logits, c.experts, w.correction.data(), rows.count(), c.experts, top, c.routed_scale, ids, weights);
+  kernels::moe_route(logits, c.experts, w.correction.data(), rows.count(), c.experts, top,
+                     c.routed_scale, ids, weights);
 
   const float* x = u;
   int64_t x_stride = c.hidden;
@@ -61,10 +62,13 @@ const float* FfnLayer::experts(const FfnWeights& w, const RowGroup& rows, const 
   float* partial = partial_.get(total * static_cast<size_t>(c.hidden));
   float* workspace = workspace_.get(kernels::expert_workspace_floats(shape));
   const int block = ctx_.choices.use(&kernels::KernelProfile::moe_block);
-  kernels::moe_grouped(shape, x, x_stride, rows.rows(), w.experts.data(), c.experts, ids, weights, top, block, partial,
-                       c.hidden, workspace, int_workspace_.get(kernels::moe_workspace_ints(rows.rows(), c.experts, top)));
-  kernels::expert_mlp(shape, x, x_stride, rows.rows(), w.mlp.data(), block, true, partial, c.hidden, workspace);
+  kernels::moe_grouped(
+      shape, x, x_stride, rows.rows(), w.experts.data(), c.experts, ids, weights, top, block,
+      partial, c.hidden, workspace,
+      int_workspace_.get(kernels::moe_workspace_ints(rows.rows(), c.experts, top)));
+  kernels::expert_mlp(shape, x, x_stride, rows.rows(), w.mlp.data(), block, true, partial, c.hidden,
+                      workspace);
   return rows.reduce(partial, c.hidden);
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,4 +1,5 @@
-// The feed-forward sublayer of one rank: dense, or routed experts and a shared one (glm5-next.md 2.6).
+// The feed-forward sublayer of one rank: dense, or routed experts and a shared one
+// (glm5-next.md 2.6).
 #pragma once
 
 #include "engine/model/aligned.h"
@@ -12,8 +13,8 @@ class FfnLayer {
  public:
   explicit FfnLayer(ModelContext& ctx) : ctx_(ctx) {}
 
-  /// u: own rows of the normalised input. Returns own rows of the output, summed over ranks; valid until the next
-  /// call.
+  /// u: own rows of the normalised input. Returns own rows of the output, summed over ranks; valid
+  /// until the next call.
   const float* forward(const FfnWeights& w, const RowGroup& rows, const float* u);
 
  private:
@@ -25,4 +26,4 @@ class FfnLayer {
   Scratch<int32_t> ids_, int_workspace_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,4 +1,5 @@
-// All parts of one rank's forward pass, wired together. Internal to this room and its tests; others use RankModel.
+// All parts of one rank's forward pass, wired together. Internal to this room and its tests; others
+// use RankModel.
 #pragma once
 
 #include "engine/model/mtp_layer.h"
@@ -9,17 +10,13 @@ namespace hitproof::engine {
 
 class Forward {
  public:
-  Forward(const ModelConfig& config_in, const CacheGeometry& geometry_in, const kernels::KernelProfile& profile,
-          const WeightRecipe& recipe, uint64_t seed, int rank, int tp, Collectives& collectives, CacheMemory memory)
-      : config(config_in),
-        geometry(geometry_in),
+  Forward(const ModelConfig& config_in, const CacheGeometry& geometry_in,
+          const kernels::KernelProfile& profile, const WeightRecipe& recipe, uint64_t seed,
+          int rank, int tp, Collectives& collectives, CacheMemory memory)
+      : config(config_in), geometry(geometry_in),
         context{config, geometry, memory, collectives, ChoicesInForce(profile), false},
-        weights(make_weights(config, recipe, seed, rank, tp)),
-        kda(context),
-        dsa(context),
-        ffn(context),
-        sampler(context),
-        stack(context, kda, dsa, ffn),
+        weights(make_weights(config, recipe, seed, rank, tp)), kda(context), dsa(context),
+        ffn(context), sampler(context), stack(context, kda, dsa, ffn),
         mtp(context, dsa, ffn, sampler) {}
   Forward(const Forward&) = delete;
   Forward& operator=(const Forward&) = delete;
@@ -36,4 +33,4 @@ class Forward {
   MtpLayer mtp;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -5,14 +5,16 @@
 namespace hitproof::engine {
 namespace {
 
-constexpr uint64_t block_alignment = 128;  // the MLA kernels' floor, and pool size * 32 for the indexer
+constexpr uint64_t block_alignment =
+    128; // the MLA kernels' floor, and pool size * 32 for the indexer
 
 uint64_t round_up_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 PageShape dense_shape(int element_bytes, std::initializer_list<uint32_t> extents) {
   PageShape s;
   s.element_bytes = element_bytes;
-  for (uint32_t e : extents) s.shape[static_cast<size_t>(s.ndim++)] = e;
+  for (uint32_t e : extents)
+    s.shape[static_cast<size_t>(s.ndim++)] = e;
   int64_t stride = 1;
   for (int i = s.ndim - 1; i >= 0; --i) {
     s.stride[static_cast<size_t>(i)] = stride;
@@ -25,10 +27,12 @@ std::string layer_name(int layer, const char* what) {
   return "layers." + std::to_string(layer) + "." + what;
 }
 
-}  // namespace
+} // namespace
 
-CacheGeometry::CacheGeometry(const ModelConfig& c, int ranks, int draft_tokens) : tp(ranks), drafts(draft_tokens) {
-  if (std::string problem = check_config(c, ranks); !problem.empty()) throw std::invalid_argument(problem);
+CacheGeometry::CacheGeometry(const ModelConfig& c, int ranks, int draft_tokens)
+    : tp(ranks), drafts(draft_tokens) {
+  if (std::string problem = check_config(c, ranks); !problem.empty())
+    throw std::invalid_argument(problem);
   index_dim_ = c.index_dim;
   key_bytes_ = c.exact() ? 4 * c.index_dim : c.index_dim;
   ring_ = c.ring;
@@ -44,7 +48,8 @@ CacheGeometry::CacheGeometry(const ModelConfig& c, int ranks, int draft_tokens) 
   state_bytes = conv_bytes + recurrent_bytes;
   record_bytes = static_cast<uint64_t>(c.record_bytes());
 
-  const uint64_t block = block_alignment * round_up_div(state_bytes, block_alignment * record_bytes);
+  const uint64_t block =
+      block_alignment * round_up_div(state_bytes, block_alignment * record_bytes);
   block_tokens = static_cast<int>(block);
   mla_page = block * record_bytes;
   pools_per_block = block_tokens / c.pool;
@@ -57,7 +62,8 @@ CacheGeometry::CacheGeometry(const ModelConfig& c, int ranks, int draft_tokens) 
   const auto dim32 = static_cast<uint32_t>(c.kda_dim);
   std::vector<int> dsa;
   std::vector<int> kda;
-  for (int l = 0; l < c.layers; ++l) (c.is_dsa(l) ? dsa : kda).push_back(l);
+  for (int l = 0; l < c.layers; ++l)
+    (c.is_dsa(l) ? dsa : kda).push_back(l);
   dsa.push_back(ModelConfig::mtp_layer);
 
   auto add = [this](CacheEntry e) {
@@ -123,7 +129,8 @@ CacheGeometry::CacheGeometry(const ModelConfig& c, int ranks, int draft_tokens) 
     e.tokens_per_page = block32;
     e.dtype = c.exact() ? 2 : 1;
     e.key_scope = dsa[i] == ModelConfig::mtp_layer ? 1 : 0;
-    e.shape = dense_shape(history_bytes_, {2u, static_cast<uint32_t>(ring_), static_cast<uint32_t>(index_dim_)});
+    e.shape = dense_shape(history_bytes_,
+                          {2u, static_cast<uint32_t>(ring_), static_cast<uint32_t>(index_dim_)});
     add(std::move(e));
   }
 }
@@ -139,14 +146,17 @@ uint64_t CacheGeometry::state_and_tail_bytes() const {
 uint64_t CacheGeometry::pooled_key_offset(int slot) const {
   const int page = slot / pools_per_index_page;
   const int inside = slot % pools_per_index_page;
-  const uint64_t page_bytes = index_page / static_cast<uint64_t>(pools_per_block / pools_per_index_page);
-  return static_cast<uint64_t>(page) * page_bytes + static_cast<uint64_t>(inside) * static_cast<uint64_t>(key_bytes_);
+  const uint64_t page_bytes =
+      index_page / static_cast<uint64_t>(pools_per_block / pools_per_index_page);
+  return static_cast<uint64_t>(page) * page_bytes +
+         static_cast<uint64_t>(inside) * static_cast<uint64_t>(key_bytes_);
 }
 
 uint64_t CacheGeometry::pooled_scale_offset(int slot) const {
   const int page = slot / pools_per_index_page;
   const int inside = slot % pools_per_index_page;
-  const uint64_t page_bytes = index_page / static_cast<uint64_t>(pools_per_block / pools_per_index_page);
+  const uint64_t page_bytes =
+      index_page / static_cast<uint64_t>(pools_per_block / pools_per_index_page);
   return static_cast<uint64_t>(page) * page_bytes +
          static_cast<uint64_t>(pools_per_index_page) * static_cast<uint64_t>(key_bytes_) +
          4u * static_cast<uint64_t>(inside);
@@ -157,4 +167,4 @@ uint64_t CacheGeometry::tail_offset(int half, int slot) const {
          static_cast<uint64_t>(history_bytes_);
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

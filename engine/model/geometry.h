@@ -1,9 +1,12 @@
 // Where every cached byte of a rank lies: block size, pages, the 70 entries, groups and aliasing.
 //
-// Promises: everything is computed from the model's dimensions, the number of ranks and the number of draft
-// tokens, by the page-size rule of the serving engine: block = 128 * ceil(S / (128 a)) for a state of S
-// bytes a rank and an MLA record of a bytes a token, so that a state page and an MLA page have equal size.
+// Promises: everything is computed from the model's dimensions, the number of ranks and the number
+// of draft tokens, by the page-size rule of the serving engine: block = 128 * ceil(S / (128 a)) for
+// a state of S bytes a rank and an MLA record of a bytes a token, so that a state page and an MLA
+// page have equal size.
 #pragma once
+
+#include "engine/model/preset.h"
 
 #include <array>
 #include <cstddef>
@@ -11,11 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/model/preset.h"
-
 namespace hitproof::engine {
 
-inline constexpr int num_regions = 12;  ///< 11 DSA layers and the MTP layer
+inline constexpr int num_regions = 12; ///< 11 DSA layers and the MTP layer
 inline constexpr int num_state_groups = 3;
 inline constexpr int num_transfer_groups = 6;
 inline constexpr int num_engine_groups = 5;
@@ -34,20 +35,20 @@ struct PageShape {
 
 /// One layer's pages of one kind. Page b of the entry starts page_stride * b into its region.
 struct CacheEntry {
-  int index = 0;  ///< 0..69, equal on every rank
+  int index = 0; ///< 0..69, equal on every rank
   std::string name;
   int layer = 0;
   EntryKind kind = EntryKind::mla;
-  int transfer_group = 0;  ///< 0 mla, 1 indexer, 2 tail, 3..5 state
-  int engine_group = 0;    ///< 0 attention, 1 tail, 2..4 state
+  int transfer_group = 0; ///< 0 mla, 1 indexer, 2 tail, 3..5 state
+  int engine_group = 0;   ///< 0 attention, 1 tail, 2..4 state
   RegionKind region_kind = RegionKind::mla;
-  int region = 0;  ///< 0..11
+  int region = 0; ///< 0..11
   uint64_t page_stride = 0;
-  uint64_t page_bytes = 0;     ///< as transferred; of a state page, padding included
-  uint64_t content_bytes = 0;  ///< without padding; content comes first
+  uint64_t page_bytes = 0;    ///< as transferred; of a state page, padding included
+  uint64_t content_bytes = 0; ///< without padding; content comes first
   uint32_t tokens_per_page = 0;
-  uint8_t dtype = 0;      ///< 0 bytes, 1 bf16, 2 fp32, 3 e4m3 record
-  uint8_t key_scope = 0;  ///< 1: the bytes depend on the token after the prefix too (MTP layer)
+  uint8_t dtype = 0;     ///< 0 bytes, 1 bf16, 2 fp32, 3 e4m3 record
+  uint8_t key_scope = 0; ///< 1: the bytes depend on the token after the prefix too (MTP layer)
   PageShape shape;
 };
 
@@ -56,9 +57,9 @@ struct CacheGeometry {
 
   int tp = 1;
   int drafts = 1;
-  int block_tokens = 0;         ///< checkpoint interval C
-  uint64_t record_bytes = 0;    ///< a: MLA bytes a token
-  uint64_t mla_page = 0;        ///< block_tokens * a; also the padded state page
+  int block_tokens = 0;      ///< checkpoint interval C
+  uint64_t record_bytes = 0; ///< a: MLA bytes a token
+  uint64_t mla_page = 0;     ///< block_tokens * a; also the padded state page
   uint64_t index_page = 0;
   uint64_t tail_bytes = 0;      ///< content of a tail page; its stride is index_page
   uint64_t conv_bytes = 0;      ///< first part of a state page: [conv_slots][conv_channels]
@@ -79,9 +80,15 @@ struct CacheGeometry {
   uint64_t state_and_tail_bytes() const;
 
   const CacheEntry& mla(int kind_index) const { return entries[static_cast<size_t>(kind_index)]; }
-  const CacheEntry& indexer(int kind_index) const { return entries[static_cast<size_t>(12 + kind_index)]; }
-  const CacheEntry& state(int kda_index) const { return entries[static_cast<size_t>(24 + kda_index)]; }
-  const CacheEntry& tail(int kind_index) const { return entries[static_cast<size_t>(58 + kind_index)]; }
+  const CacheEntry& indexer(int kind_index) const {
+    return entries[static_cast<size_t>(12 + kind_index)];
+  }
+  const CacheEntry& state(int kda_index) const {
+    return entries[static_cast<size_t>(24 + kda_index)];
+  }
+  const CacheEntry& tail(int kind_index) const {
+    return entries[static_cast<size_t>(58 + kind_index)];
+  }
 
   /// Offset inside an indexer page of pooled key `slot` (0..pools_per_block-1) and of its scale.
   /// In exact numerics there is no scale.
@@ -111,4 +118,4 @@ struct CacheMemory {
   }
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,31 +1,31 @@
 #include "engine/model/kda_layer.h"
 
-#include <algorithm>
-#include <stdexcept>
-
 #include "engine/model/exact_history.h"
 #include "engine/model/projection.h"
+
+#include <algorithm>
+#include <stdexcept>
 
 namespace hitproof::engine {
 namespace {
 
-// Rows worked on together, so that what lies between projection and output stays in the second-level cache.
-// A multiple of every prefill chunk: chunks are counted from a segment's first row, whatever the step holds besides.
+// Rows worked on together, so that what lies between projection and output stays in the
+// second-level cache. A multiple of every prefill chunk: chunks are counted from a segment's first
+// row, whatever the step holds besides.
 constexpr int piece_rows = 128;
 
-}  // namespace
+} // namespace
 
 struct KdaLayer::Piece {
   const Segment* segment;
-  int offset;  // rows of the segment before this piece
+  int offset; // rows of the segment before this piece
   int rows;
   bool last() const { return offset + rows == segment->rows; }
 };
 
 KdaLayer::KdaLayer(ModelContext& ctx)
-    : ctx_(ctx),
-      shape_{ctx.geometry.kda_heads, ctx.config.kda_dim, ctx.geometry.conv_slots, ctx.config.gate_lower_bound,
-             ctx.config.norm_eps},
+    : ctx_(ctx), shape_{ctx.geometry.kda_heads, ctx.config.kda_dim, ctx.geometry.conv_slots,
+                        ctx.config.gate_lower_bound, ctx.config.norm_eps},
       width_(shape_.heads * shape_.dim),
       in_columns_(3 * width_ + shape_.heads + 2 * ctx.config.kda_rank) {}
 
@@ -48,7 +48,8 @@ const float* KdaLayer::forward(const KdaWeights& w, int kda_index, const RowGrou
     int count = 0;
     int filled = 0;
     const int first_row = segments[next].row + offset;
-    while (next < segments.size() && filled < piece_rows && segments[next].row + offset == first_row + filled) {
+    while (next < segments.size() && filled < piece_rows &&
+           segments[next].row + offset == first_row + filled) {
       const Segment& s = segments[next];
       const int want = std::min(s.rows - offset, piece_rows);
       if (filled + want > piece_rows) break;
@@ -60,19 +61,22 @@ const float* KdaLayer::forward(const KdaWeights& w, int kda_index, const RowGrou
         offset = 0;
       }
     }
-    project(ctx_, w.in, all + static_cast<ptrdiff_t>(first_row) * hidden, hidden, filled, projected, in_columns_);
+    project(ctx_, w.in, all + static_cast<ptrdiff_t>(first_row) * hidden, hidden, filled, projected,
+            in_columns_);
     int row = 0;
     for (int i = 0; i < count; ++i) {
       run_piece(w, kda_index, pieces[i], projected + static_cast<ptrdiff_t>(row) * in_columns_,
                 mixed + static_cast<ptrdiff_t>(row) * width_);
       row += pieces[i].rows;
     }
-    project(ctx_, w.out, mixed, width_, filled, partial + static_cast<ptrdiff_t>(first_row) * hidden, hidden);
+    project(ctx_, w.out, mixed, width_, filled,
+            partial + static_cast<ptrdiff_t>(first_row) * hidden, hidden);
   }
   return rows.reduce(partial, hidden);
 }
 
-void KdaLayer::convolve(const KdaWeights& w, const CacheEntry& entry, const Piece& piece, const float* raw, float* qkv) {
+void KdaLayer::convolve(const KdaWeights& w, const CacheEntry& entry, const Piece& piece,
+                        const float* raw, float* qkv) {
   const StateSlots& slots = piece.segment->state[entry.engine_group - 2];
   const int channels = ctx_.geometry.conv_channels;
   std::byte* carry = carry_.get(ctx_.geometry.conv_bytes);
@@ -84,16 +88,17 @@ void KdaLayer::convolve(const KdaWeights& w, const CacheEntry& entry, const Piec
   }
   const auto state_after = [&](int rows, std::byte* out) {
     if (ctx_.config.exact()) {
-      exact_conv_state(raw, in_columns_, rows, channels, reinterpret_cast<const float*>(history), shape_.history_rows,
-                       reinterpret_cast<float*>(out));
+      exact_conv_state(raw, in_columns_, rows, channels, reinterpret_cast<const float*>(history),
+                       shape_.history_rows, reinterpret_cast<float*>(out));
     } else {
-      kernels::kda_conv_state(shape_, raw, in_columns_, rows, reinterpret_cast<const uint16_t*>(history),
+      kernels::kda_conv_state(shape_, raw, in_columns_, rows,
+                              reinterpret_cast<const uint16_t*>(history),
                               reinterpret_cast<uint16_t*>(out));
     }
   };
   if (ctx_.config.exact()) {
-    exact_conv_silu(raw, in_columns_, piece.rows, channels, w.conv.data(), reinterpret_cast<const float*>(history),
-                    shape_.history_rows, qkv, channels);
+    exact_conv_silu(raw, in_columns_, piece.rows, channels, w.conv.data(),
+                    reinterpret_cast<const float*>(history), shape_.history_rows, qkv, channels);
   } else {
     kernels::kda_conv_silu(shape_, raw, in_columns_, piece.rows, w.conv.data(),
                            reinterpret_cast<const uint16_t*>(history), qkv, channels);
@@ -102,11 +107,13 @@ void KdaLayer::convolve(const KdaWeights& w, const CacheEntry& entry, const Piec
     state_after(piece.rows, piece.last() ? ctx_.memory.page(entry, slots.out[0]) : carry);
   } else {
     // Later token first: the block to start from may be the first output.
-    for (int i = piece.rows - 1; i >= 0; --i) state_after(i + 1, ctx_.memory.page(entry, slots.out[i]));
+    for (int i = piece.rows - 1; i >= 0; --i)
+      state_after(i + 1, ctx_.memory.page(entry, slots.out[i]));
   }
 }
 
-void KdaLayer::run_piece(const KdaWeights& w, int kda_index, const Piece& piece, const float* projected, float* out) {
+void KdaLayer::run_piece(const KdaWeights& w, int kda_index, const Piece& piece,
+                         const float* projected, float* out) {
   const CacheEntry& entry = ctx_.geometry.state(kda_index);
   const StateSlots& slots = piece.segment->state[entry.engine_group - 2];
   const auto rows = static_cast<size_t>(piece.rows);
@@ -124,8 +131,8 @@ void KdaLayer::run_piece(const KdaWeights& w, int kda_index, const Piece& piece,
   float* beta = beta_.get(rows * static_cast<size_t>(shape_.heads));
   project(ctx_, w.forget, f_a, in_columns_, piece.rows, forget, width_);
   project(ctx_, w.gate, g_a, in_columns_, piece.rows, gate, width_);
-  kernels::kda_gates(shape_, forget, width_, b, in_columns_, piece.rows, w.a_exp.data(), w.dt_bias.data(), forget,
-                     width_, beta, shape_.heads);
+  kernels::kda_gates(shape_, forget, width_, b, in_columns_, piece.rows, w.a_exp.data(),
+                     w.dt_bias.data(), forget, width_, beta, shape_.heads);
 
   const auto recurrent = [&](int block) {
     return reinterpret_cast<float*>(ctx_.memory.page(entry, block) + ctx_.geometry.conv_bytes);
@@ -134,16 +141,20 @@ void KdaLayer::run_piece(const KdaWeights& w, int kda_index, const Piece& piece,
   const kernels::KdaInput in{qkv, 3 * width_, forget, width_, beta, shape_.heads};
   if (piece.segment->prefill) {
     float* state_out = recurrent(slots.out[0]);
-    const float* state_in = piece.offset > 0 ? state_out : slots.in != 0 ? recurrent(slots.in) : nullptr;
-    kernels::kda_prefill(shape_, ctx_.choices.use(&kernels::KernelProfile::kda_chunk), in, piece.rows, state_in,
-                         state_out, out, width_, workspace);
+    const float* state_in = piece.offset > 0 ? state_out
+                            : slots.in != 0  ? recurrent(slots.in)
+                                             : nullptr;
+    kernels::kda_prefill(shape_, ctx_.choices.use(&kernels::KernelProfile::kda_chunk), in,
+                         piece.rows, state_in, state_out, out, width_, workspace);
   } else {
-    float* states[2] = {recurrent(slots.out[0]), piece.rows > 1 ? recurrent(slots.out[1]) : nullptr};
-    kernels::kda_decode(shape_, in, piece.rows, slots.in != 0 ? recurrent(slots.in) : nullptr, states, out, width_,
-                        workspace);
+    float* states[2] = {recurrent(slots.out[0]),
+                        piece.rows > 1 ? recurrent(slots.out[1]) : nullptr};
+    kernels::kda_decode(shape_, in, piece.rows, slots.in != 0 ? recurrent(slots.in) : nullptr,
+                        states, out, width_, workspace);
   }
-  kernels::kda_output_gate(shape_, out, width_, gate, width_, piece.rows, w.out_norm.data(), ctx_.config.rms_eps,
+  kernels::kda_output_gate(shape_, out, width_, gate, width_, piece.rows, w.out_norm.data(),
+                           ctx_.config.rms_eps,
                            ctx_.choices.use(&kernels::KernelProfile::norm_block), out, width_);
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,7 +1,6 @@
-// The KDA sublayer of one rank: projections, short convolution, recurrence, output gate (glm5-next.md 2.3).
+// The KDA sublayer of one rank: projections, short convolution, recurrence, output gate
+// (glm5-next.md 2.3).
 #pragma once
-
-#include <span>
 
 #include "engine/model/aligned.h"
 #include "engine/model/context.h"
@@ -9,28 +8,32 @@
 #include "engine/model/weights.h"
 #include "kernels/model/kda.h"
 
+#include <span>
+
 namespace hitproof::engine {
 
 class KdaLayer {
  public:
   explicit KdaLayer(ModelContext& ctx);
 
-  /// u: own rows of the normalised input. Returns the own rows of the output, summed over ranks; valid until the
-  /// next call. Reads and writes the state pages that the segments name.
-  const float* forward(const KdaWeights& w, int kda_index, const RowGroup& rows, std::span<const Segment> segments,
-                       const float* u);
+  /// u: own rows of the normalised input. Returns the own rows of the output, summed over ranks;
+  /// valid until the next call. Reads and writes the state pages that the segments name.
+  const float* forward(const KdaWeights& w, int kda_index, const RowGroup& rows,
+                       std::span<const Segment> segments, const float* u);
 
  private:
   struct Piece;
-  void run_piece(const KdaWeights& w, int kda_index, const Piece& piece, const float* projected, float* out);
-  void convolve(const KdaWeights& w, const CacheEntry& entry, const Piece& piece, const float* raw, float* qkv);
+  void run_piece(const KdaWeights& w, int kda_index, const Piece& piece, const float* projected,
+                 float* out);
+  void convolve(const KdaWeights& w, const CacheEntry& entry, const Piece& piece, const float* raw,
+                float* qkv);
 
   ModelContext& ctx_;
   kernels::KdaShape shape_;
-  int width_;       // heads * dim
-  int in_columns_;  // 3 * width + heads + 2 * kda_rank
+  int width_;      // heads * dim
+  int in_columns_; // 3 * width + heads + 2 * kda_rank
   Scratch<float> gathered_, projected_, qkv_, forget_, gate_, beta_, mixed_, partial_, workspace_;
-  Scratch<std::byte> carry_;  // conv history between pieces of one segment
+  Scratch<std::byte> carry_; // conv history between pieces of one segment
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,12 +1,13 @@
-// The multi-token-prediction layer of one rank: keeps its own caches, proposes the next draft (glm5-next.md 2.7).
+// The multi-token-prediction layer of one rank: keeps its own caches, proposes the next draft
+// (glm5-next.md 2.7).
 #pragma once
-
-#include <span>
-#include <vector>
 
 #include "engine/model/dsa_layer.h"
 #include "engine/model/ffn_layer.h"
 #include "engine/model/sampler.h"
+
+#include <span>
+#include <vector>
 
 namespace hitproof::engine {
 
@@ -15,14 +16,17 @@ class MtpLayer {
   MtpLayer(ModelContext& ctx, DsaLayer& dsa, FfnLayer& ffn, Sampler& sampler)
       : ctx_(ctx), dsa_(dsa), ffn_(ffn), sampler_(sampler) {}
 
-  /// Writes the layer's cache entries of every row of the segments, the accepted ones. `next` and `positions` are of
-  /// all rows of the step: the token after each row's, and where the row stands. hidden: own rows, after the final norm.
+  /// Writes the layer's cache entries of every row of the segments, the accepted ones. `next` and
+  /// `positions` are of all rows of the step: the token after each row's, and where the row stands.
+  /// hidden: own rows, after the final norm.
   void append(const RankWeights& w, const RowGroup& rows, std::span<const Segment> segments,
-              std::span<const int32_t> next, std::span<const int64_t> positions, const float* hidden);
+              std::span<const int32_t> next, std::span<const int64_t> positions,
+              const float* hidden);
 
-  /// Drafts from the last row of each of these segments. Only those rows go through attention and experts: nothing
-  /// later reads what the others would give.
-  std::vector<int32_t> draft(const RankWeights& w, const RowGroup& rows, std::span<const Segment> segments);
+  /// Drafts from the last row of each of these segments. Only those rows go through attention and
+  /// experts: nothing later reads what the others would give.
+  std::vector<int32_t> draft(const RankWeights& w, const RowGroup& rows,
+                             std::span<const Segment> segments);
 
  private:
   ModelContext& ctx_;
@@ -32,4 +36,4 @@ class MtpLayer {
   Scratch<float> combined_in_, combined_, normed_, chosen_, residual_, ffn_in_, final_, all_final_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

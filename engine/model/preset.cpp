@@ -82,7 +82,8 @@ ModelConfig make_paper() {
   return c;
 }
 
-// The stack that committed reference vectors were made with: narrow, with a top-k that short prompts exceed.
+// The stack that committed reference vectors were made with: narrow, with a top-k that short
+// prompts exceed.
 ModelConfig make_parity() {
   ModelConfig c = make_micro();
   c.name = "parity";
@@ -92,16 +93,18 @@ ModelConfig make_parity() {
   c.kda_heads = 4;
   c.kda_dim = 8;
   c.index_topk = 32;
-  // Many index heads: with few, several pools score exactly 0 (every relu closed) and their order is unspecified.
+  // Many index heads: with few, several pools score exactly 0 (every relu closed) and their order
+  // is unspecified.
   c.index_heads = 16;
   return c;
 }
 
 std::string not_divisible(const char* what, int value, int by) {
-  return std::string(what) + " (" + std::to_string(value) + ") is not a multiple of " + std::to_string(by);
+  return std::string(what) + " (" + std::to_string(value) + ") is not a multiple of " +
+         std::to_string(by);
 }
 
-}  // namespace
+} // namespace
 
 std::vector<std::string> preset_names() { return {"parity", "micro", "tiny", "paper"}; }
 
@@ -111,7 +114,8 @@ ModelConfig find_preset(std::string_view name) {
   if (name == "paper") return make_paper();
   if (name == "parity") return make_parity();
   std::string message = "unknown preset '" + std::string(name) + "'; known presets:";
-  for (const std::string& known : preset_names()) message += " " + known;
+  for (const std::string& known : preset_names())
+    message += " " + known;
   throw std::invalid_argument(message);
 }
 
@@ -120,8 +124,10 @@ std::string check_config(const ModelConfig& c, int tp) {
   const struct {
     const char* what;
     int value;
-  } sharded[] = {{"KDA heads", c.kda_heads},     {"MLA heads", c.mla_heads},
-                 {"vocabulary", c.vocab},        {"dense width", c.dense_width},
+  } sharded[] = {{"KDA heads", c.kda_heads},
+                 {"MLA heads", c.mla_heads},
+                 {"vocabulary", c.vocab},
+                 {"dense width", c.dense_width},
                  {"expert width", c.expert_width}};
   for (const auto& s : sharded) {
     if (s.value <= 0 || s.value % tp != 0) return not_divisible(s.what, s.value, tp);
@@ -129,8 +135,10 @@ std::string check_config(const ModelConfig& c, int tp) {
   if (c.layers % 4 == 0 || c.dsa_layers() != 11 || c.kda_layers() != 34) {
     return "the layer pattern must be 34 KDA and 11 DSA layers";
   }
-  if (!std::has_single_bit(static_cast<unsigned>(c.index_dim))) return "index head size must be a power of two";
-  if (c.latent_tile <= 0 || c.latent % c.latent_tile != 0) return not_divisible("latent", c.latent, c.latent_tile);
+  if (!std::has_single_bit(static_cast<unsigned>(c.index_dim)))
+    return "index head size must be a power of two";
+  if (c.latent_tile <= 0 || c.latent % c.latent_tile != 0)
+    return not_divisible("latent", c.latent, c.latent_tile);
   if (c.index_topk % c.pool != 0) return not_divisible("index top-k", c.index_topk, c.pool);
   if (c.pool != 4 || c.ring != 4) return "pool and ring must be 4";
   if (c.conv_width != 4 || c.streams != 4) return "conv width and residual streams must be 4";
@@ -138,4 +146,4 @@ std::string check_config(const ModelConfig& c, int tp) {
   return {};
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

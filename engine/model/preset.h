@@ -1,8 +1,9 @@
 // The dimensions of a model, and the named sets of them.
 //
-// Promises: every preset has the true layer pattern of the released model (45 layers, KDA everywhere
-// except sparse MLA at 3, 7, ..., 43; three dense feed-forwards, then experts; one multi-token-prediction
-// layer), and dimensions for which the page-size formula pads the state page. What differs is width only.
+// Promises: every preset has the true layer pattern of the released model (45 layers, KDA
+// everywhere except sparse MLA at 3, 7, ..., 43; three dense feed-forwards, then experts; one
+// multi-token-prediction layer), and dimensions for which the page-size formula pads the state
+// page. What differs is width only.
 #pragma once
 
 #include <array>
@@ -12,8 +13,9 @@
 
 namespace hitproof::engine {
 
-/// How numbers are held between tokens. `encoded` is the serving format; `exact` keeps every cache in
-/// fp32 and leaves out Hadamard and quantisation, for comparison with a reference implementation.
+/// How numbers are held between tokens. `encoded` is the serving format; `exact` keeps every cache
+/// in fp32 and leaves out Hadamard and quantisation, for comparison with a reference
+/// implementation.
 enum class Numerics { encoded, exact };
 
 struct ModelConfig {
@@ -21,29 +23,29 @@ struct ModelConfig {
   Numerics numerics = Numerics::encoded;
   int hidden = 0;
   int vocab = 0;
-  int max_positions = 0;  ///< prompt and generated tokens together
+  int max_positions = 0; ///< prompt and generated tokens together
 
   int layers = 45;
   int dense_layers = 3;
 
-  int kda_heads = 0;  ///< over all ranks
-  int kda_dim = 0;    ///< head size, key and value alike
-  int kda_rank = 0;   ///< inner size of the two low-rank gates
+  int kda_heads = 0; ///< over all ranks
+  int kda_dim = 0;   ///< head size, key and value alike
+  int kda_rank = 0;  ///< inner size of the two low-rank gates
   int conv_width = 4;
   float gate_lower_bound = -5.0f;
 
-  int mla_heads = 0;  ///< over all ranks
-  int mla_dim = 0;    ///< head size of query, key and value
+  int mla_heads = 0; ///< over all ranks
+  int mla_dim = 0;   ///< head size of query, key and value
   int q_lora = 0;
-  int latent = 0;          ///< cached values of a token
-  int latent_tile = 0;     ///< values under one e4m3 scale
-  int record_padding = 0;  ///< BF16 zeros at a record's end, where the kernels expect rotary values
+  int latent = 0;         ///< cached values of a token
+  int latent_tile = 0;    ///< values under one e4m3 scale
+  int record_padding = 0; ///< BF16 zeros at a record's end, where the kernels expect rotary values
 
   int index_heads = 0;
   int index_dim = 0;
-  int index_topk = 0;  ///< tokens; index_topk / pool of them are chosen as whole pools
+  int index_topk = 0; ///< tokens; index_topk / pool of them are chosen as whole pools
   int pool = 4;
-  int ring = 4;  ///< tail slots of a request
+  int ring = 4; ///< tail slots of a request
 
   int dense_width = 0;
   int experts = 0;
@@ -56,7 +58,7 @@ struct ModelConfig {
   int sinkhorn_rounds = 20;
   float hc_eps = 1e-6f;
   float rms_eps = 1e-5f;
-  float norm_eps = 1e-6f;  ///< LayerNorm of indexer keys, l2 norm of KDA queries and keys
+  float norm_eps = 1e-6f; ///< LayerNorm of indexer keys, l2 norm of KDA queries and keys
 
   static constexpr int mtp_layer = 45;
 
@@ -82,7 +84,8 @@ struct ModelConfig {
   int history_element_bytes() const { return exact() ? 4 : 2; }
 };
 
-/// The preset of that name. Throws std::invalid_argument, naming the known presets, if there is none.
+/// The preset of that name. Throws std::invalid_argument, naming the known presets, if there is
+/// none.
 ModelConfig find_preset(std::string_view name);
 
 /// Names that find_preset knows, smallest model first.
@@ -92,4 +95,4 @@ std::vector<std::string> preset_names();
 /// empty where all is well.
 std::string check_config(const ModelConfig& config, int tp);
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

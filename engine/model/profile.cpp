@@ -1,9 +1,9 @@
 #include "engine/model/profile.h"
 
+#include "kernels/model/profile.h"
+
 #include <charconv>
 #include <stdexcept>
-
-#include "kernels/model/profile.h"
 
 namespace hitproof::engine {
 namespace {
@@ -13,11 +13,12 @@ size_t index_of(std::string_view name) {
     if (name == kernels::profile_fields[i].name) return i;
   }
   std::string message = "unknown kernel choice '" + std::string(name) + "'; the choices are:";
-  for (const auto& field : kernels::profile_fields) message += " " + std::string(field.name);
+  for (const auto& field : kernels::profile_fields)
+    message += " " + std::string(field.name);
   throw std::invalid_argument(message);
 }
 
-}  // namespace
+} // namespace
 
 KernelProfile KernelProfile::recorded() {
   KernelProfile p = unpinned();
@@ -31,11 +32,14 @@ KernelProfile KernelProfile::recorded() {
 KernelProfile KernelProfile::unpinned() {
   KernelProfile p;
   static_assert(profile_choices == kernels::profile_fields.size());
-  for (size_t i = 0; i < p.choices.size(); ++i) p.choices[i].name = kernels::profile_fields[i].name;
+  for (size_t i = 0; i < p.choices.size(); ++i)
+    p.choices[i].name = kernels::profile_fields[i].name;
   return p;
 }
 
-const std::string& KernelProfile::value(std::string_view name) const { return choices[index_of(name)].value; }
+const std::string& KernelProfile::value(std::string_view name) const {
+  return choices[index_of(name)].value;
+}
 
 void KernelProfile::set(std::string_view name, std::string_view value) {
   const size_t i = index_of(name);
@@ -43,9 +47,10 @@ void KernelProfile::set(std::string_view name, std::string_view value) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   kernels::KernelProfile trial;
   trial.*kernels::profile_fields[i].member = number;
-  if (error != std::errc() || end != value.data() + value.size() || kernels::profile_bad_field(trial)) {
-    throw std::invalid_argument("kernel choice " + std::string(name) + " cannot be '" + std::string(value) +
-                                "'; allowed: " + allowed(name));
+  if (error != std::errc() || end != value.data() + value.size() ||
+      kernels::profile_bad_field(trial)) {
+    throw std::invalid_argument("kernel choice " + std::string(name) + " cannot be '" +
+                                std::string(value) + "'; allowed: " + allowed(name));
   }
   choices[i].value = std::string(value);
 }
@@ -61,4 +66,4 @@ std::string KernelProfile::allowed(std::string_view name) {
   return index_of(name) == 0 ? "0 (token by token), 16, 32, 64" : "positive multiples of 8";
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

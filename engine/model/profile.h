@@ -1,9 +1,9 @@
-// The kernel profile: seven named choices a rank, each of which changes the order in which numbers are
-// summed, so that two processes agree bit for bit only if they agree on all seven.
+// The kernel profile: seven named choices a rank, each of which changes the order in which numbers
+// are summed, so that two processes agree bit for bit only if they agree on all seven.
 //
-// Promises: a profile is a list of (name, value) texts in a fixed order. An empty value means "free": the
-// model then chooses by timing when it is built, which is what an unpinned tuner does. What was really
-// used is read back from RankModel::profile_used().
+// Promises: a profile is a list of (name, value) texts in a fixed order. An empty value means
+// "free": the model then chooses by timing when it is built, which is what an unpinned tuner does.
+// What was really used is read back from RankModel::profile_used().
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ inline constexpr int profile_choices = 7;
 
 struct KernelChoice {
   std::string name;
-  std::string value;  ///< empty: free
+  std::string value; ///< empty: free
 };
 
 struct KernelProfile {
@@ -36,4 +36,4 @@ struct KernelProfile {
   static std::string allowed(std::string_view name);
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

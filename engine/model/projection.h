@@ -7,10 +7,10 @@
 
 namespace hitproof::engine {
 
-inline void project(ModelContext& ctx, const Projection& w, const float* x, int64_t x_stride, int rows, float* y,
-                    int64_t y_stride) {
+inline void project(ModelContext& ctx, const Projection& w, const float* x, int64_t x_stride,
+                    int rows, float* y, int64_t y_stride) {
   kernels::small_gemm(x, x_stride, rows, w.k, w.packed.data(), w.n,
                       ctx.choices.use(&kernels::KernelProfile::gemm_kblock), false, y, y_stride);
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

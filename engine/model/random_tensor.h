@@ -1,9 +1,9 @@
 // Numbers from a seed: value i of tensor `name` depends on (seed, name, i) alone.
 //
-// Promises: the same bits on every machine and in any order of generation (integer arithmetic and exactly
-// rounded fp32 operations only), so that ranks can make their slices alone and a script in another language
-// can make the same weights. The "normal" values are sums of four 16-bit uniforms: mean 0, variance 1,
-// no value beyond 3.47.
+// Promises: the same bits on every machine and in any order of generation (integer arithmetic and
+// exactly rounded fp32 operations only), so that ranks can make their slices alone and a script in
+// another language can make the same weights. The "normal" values are sums of four 16-bit uniforms:
+// mean 0, variance 1, no value beyond 3.47.
 #pragma once
 
 #include <cstddef>
@@ -28,4 +28,4 @@ class RandomTensor {
   uint64_t key_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,24 +1,25 @@
 #include "engine/model/rank_model.h"
 
-#include <stdexcept>
-#include <string>
-#include <utility>
-
 #include "engine/model/forward.h"
 #include "engine/model/tuner.h"
 #include "kernels/model/cpu.h"
+
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace hitproof::engine {
 
 class RankModel::Impl {
  public:
-  Impl(const ModelConfig& config, const CacheGeometry& geometry, const KernelProfile& profile, uint64_t seed, int rank,
-       int tp, Collectives& collectives, CacheMemory memory)
-      : forward_(config, geometry, choose_kernels(config, tp, profile), recipe_for(config), seed, rank, tp, collectives,
-                 memory) {}
+  Impl(const ModelConfig& config, const CacheGeometry& geometry, const KernelProfile& profile,
+       uint64_t seed, int rank, int tp, Collectives& collectives, CacheMemory memory)
+      : forward_(config, geometry, choose_kernels(config, tp, profile), recipe_for(config), seed,
+                 rank, tp, collectives, memory) {}
 
   void step(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs) {
-    if (inputs.size() != outputs.size()) throw std::logic_error("a step needs one output for each input");
+    if (inputs.size() != outputs.size())
+      throw std::logic_error("a step needs one output for each input");
     if (inputs.empty()) return;
     const StepLayout layout = lay_out(forward_.config, forward_.geometry, inputs);
     const RowGroup rows(forward_.context.collectives, layout.rows());
@@ -42,10 +43,10 @@ class RankModel::Impl {
   }
 
  private:
-  void sample(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs, const StepLayout& layout,
-              const RowGroup& rows, const float* hidden);
-  void propose(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs, const StepLayout& layout,
-               const RowGroup& rows, const float* hidden);
+  void sample(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs,
+              const StepLayout& layout, const RowGroup& rows, const float* hidden);
+  void propose(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs,
+               const StepLayout& layout, const RowGroup& rows, const float* hidden);
   void count_folded(const StepLayout& layout);
 
   Forward forward_;
@@ -54,13 +55,14 @@ class RankModel::Impl {
 };
 
 // Logits of the rows that decide a token: every row of a decode step, the last of a prompt.
-void RankModel::Impl::sample(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs, const StepLayout& layout,
-                             const RowGroup& rows, const float* hidden) {
+void RankModel::Impl::sample(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs,
+                             const StepLayout& layout, const RowGroup& rows, const float* hidden) {
   std::vector<int> wanted;
   for (const Segment& s : layout.segments) {
     const SeqInput& in = inputs[static_cast<size_t>(s.input)];
     if (!in.prefill) {
-      for (int r = 0; r < s.rows; ++r) wanted.push_back(s.row + r);
+      for (int r = 0; r < s.rows; ++r)
+        wanted.push_back(s.row + r);
     } else if (in.next_token < 0) {
       wanted.push_back(s.row + s.rows - 1);
     }
@@ -96,9 +98,10 @@ void RankModel::Impl::sample(std::span<const SeqInput> inputs, std::span<SeqOutp
   }
 }
 
-// The MTP layer sees every accepted position with the token after it, and drafts where a token was decided.
-void RankModel::Impl::propose(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs, const StepLayout& layout,
-                              const RowGroup& rows, const float* hidden) {
+// The MTP layer sees every accepted position with the token after it, and drafts where a token was
+// decided.
+void RankModel::Impl::propose(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs,
+                              const StepLayout& layout, const RowGroup& rows, const float* hidden) {
   std::vector<int32_t> next(static_cast<size_t>(layout.rows()), 0);
   std::vector<Segment> accepted;
   std::vector<Segment> drafting;
@@ -123,7 +126,8 @@ void RankModel::Impl::propose(std::span<const SeqInput> inputs, std::span<SeqOut
   }
   forward_.mtp.append(forward_.weights, rows, accepted, next, layout.positions, hidden);
   const std::vector<int32_t> drafts = forward_.mtp.draft(forward_.weights, rows, drafting);
-  for (size_t i = 0; i < drafting.size(); ++i) outputs[static_cast<size_t>(drafting[i].input)].draft = drafts[i];
+  for (size_t i = 0; i < drafting.size(); ++i)
+    outputs[static_cast<size_t>(drafting[i].input)].draft = drafts[i];
 }
 
 void RankModel::Impl::count_folded(const StepLayout& layout) {
@@ -135,25 +139,32 @@ void RankModel::Impl::count_folded(const StepLayout& layout) {
       if (s.prefill) {
         folded(g, slots.out[0]) = before < 0 ? -1 : before + s.rows;
       } else {
-        for (int i = 0; i < s.rows; ++i) folded(g, slots.out[i]) = before < 0 ? -1 : before + i + 1;
+        for (int i = 0; i < s.rows; ++i)
+          folded(g, slots.out[i]) = before < 0 ? -1 : before + i + 1;
       }
     }
   }
 }
 
-RankModel::RankModel(const ModelConfig& config, const CacheGeometry& geometry, const KernelProfile& profile,
-                     uint64_t weight_seed, int rank, int tp, Collectives& collectives, CacheMemory memory) {
+RankModel::RankModel(const ModelConfig& config, const CacheGeometry& geometry,
+                     const KernelProfile& profile, uint64_t weight_seed, int rank, int tp,
+                     Collectives& collectives, CacheMemory memory) {
   if (!kernels::cpu_supported()) throw std::invalid_argument(kernels::cpu_support_message());
-  if (std::string problem = check_config(config, tp); !problem.empty()) throw std::invalid_argument(problem);
-  if (rank < 0 || rank >= tp || collectives.rank() != rank || collectives.size() != tp || geometry.tp != tp) {
+  if (std::string problem = check_config(config, tp); !problem.empty())
+    throw std::invalid_argument(problem);
+  if (rank < 0 || rank >= tp || collectives.rank() != rank || collectives.size() != tp ||
+      geometry.tp != tp) {
     throw std::invalid_argument("rank, collectives and cache geometry do not belong together");
   }
-  impl_ = std::make_unique<Impl>(config, geometry, profile, weight_seed, rank, tp, collectives, memory);
+  impl_ =
+      std::make_unique<Impl>(config, geometry, profile, weight_seed, rank, tp, collectives, memory);
 }
 
 RankModel::~RankModel() = default;
 
-void RankModel::step(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs) { impl_->step(inputs, outputs); }
+void RankModel::step(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs) {
+  impl_->step(inputs, outputs);
+}
 
 KernelProfile RankModel::profile_used() const {
   KernelProfile used = KernelProfile::unpinned();
@@ -165,7 +176,9 @@ KernelProfile RankModel::profile_used() const {
   return used;
 }
 
-std::array<uint8_t, 32> RankModel::weights_sha256() const { return impl_->forward().weights.digest; }
+std::array<uint8_t, 32> RankModel::weights_sha256() const {
+  return impl_->forward().weights.digest;
+}
 
 int64_t RankModel::folded_tokens(int state_group, int block) const {
   return std::as_const(*impl_).folded(state_group, block);
@@ -177,4 +190,4 @@ void RankModel::set_folded_tokens(int state_group, int block, int64_t tokens) {
 
 void RankModel::break_tail_writes(bool on) { impl_->forward().context.contiguous_tail_writes = on; }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

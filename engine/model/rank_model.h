@@ -1,12 +1,18 @@
 // One rank's share of the whole model: a step over several sequences, prefill and decode mixed.
 //
-// Promises: greedy decoding (ties to the lower id), one draft token. Every rank of a step gets the same
-// SeqOutput. Two runs of one schedule agree bit for bit; the bits of a row do not depend on the other
-// sequences of its step. Everything that later tokens need of earlier ones is in the cache pages: continuing
-// from pages equals having computed on, bit for bit where the steps end at the same positions.
-// Errors: the constructor throws std::invalid_argument for dimensions or a profile that do not fit;
-// step throws std::logic_error for an input that breaks the preconditions below.
+// Promises: greedy decoding (ties to the lower id), one draft token. Every rank of a step gets the
+// same SeqOutput. Two runs of one schedule agree bit for bit; the bits of a row do not depend on
+// the other sequences of its step. Everything that later tokens need of earlier ones is in the
+// cache pages: continuing from pages equals having computed on, bit for bit where the steps end at
+// the same positions. Errors: the constructor throws std::invalid_argument for dimensions or a
+// profile that do not fit; step throws std::logic_error for an input that breaks the preconditions
+// below.
 #pragma once
+
+#include "engine/model/geometry.h"
+#include "engine/model/preset.h"
+#include "engine/model/profile.h"
+#include "engine/runtime/collectives.h"
 
 #include <array>
 #include <cstdint>
@@ -14,37 +20,35 @@
 #include <span>
 #include <vector>
 
-#include "engine/model/geometry.h"
-#include "engine/model/preset.h"
-#include "engine/model/profile.h"
-#include "engine/runtime/collectives.h"
-
 namespace hitproof::engine {
 
 /// State blocks of one state group.
 struct StateSlots {
-  int32_t in = 0;          ///< block to start from; 0 = fresh zero state
-  int32_t out[2] = {0, 0}; ///< out[i]: gets the state after token i; a prefill chunk writes out[0] at its end
+  int32_t in = 0; ///< block to start from; 0 = fresh zero state
+  int32_t out[2] = {
+      0, 0}; ///< out[i]: gets the state after token i; a prefill chunk writes out[0] at its end
 };
 
 struct SeqInput {
   uint64_t request = 0;
-  int32_t start = 0;                ///< position of tokens[0]
-  std::span<const int32_t> tokens;  ///< decode: {last sampled} or {last sampled, draft}
+  int32_t start = 0;               ///< position of tokens[0]
+  std::span<const int32_t> tokens; ///< decode: {last sampled} or {last sampled, draft}
   bool last_is_draft = false;
-  int32_t next_token = -1;          ///< prefill: token after the chunk where the prompt has it, else -1
+  int32_t next_token = -1; ///< prefill: token after the chunk where the prompt has it, else -1
   bool prefill = false;
-  std::span<const int32_t> attn_blocks;  ///< block of positions [i C, (i+1) C)
+  std::span<const int32_t> attn_blocks; ///< block of positions [i C, (i+1) C)
   int32_t tail_block = 0;
   StateSlots state[num_state_groups];
 };
 
 struct SeqOutput {
-  int accepted = 0;              ///< tokens whose computation stands: 1 or 2; prefill: all of them
-  std::vector<int32_t> sampled;  ///< newly decided tokens; none for a prefill chunk inside the prompt
-  std::vector<std::array<uint8_t, 32>> logits_sha256;  ///< one a sampled token, over the fp32 logits row
-  std::vector<float> margin;     ///< top-1 minus top-2 logit, one a sampled token
-  int32_t draft = -1;            ///< proposed token after the last sampled one; -1: none
+  int accepted = 0; ///< tokens whose computation stands: 1 or 2; prefill: all of them
+  std::vector<int32_t>
+      sampled; ///< newly decided tokens; none for a prefill chunk inside the prompt
+  std::vector<std::array<uint8_t, 32>>
+      logits_sha256;         ///< one a sampled token, over the fp32 logits row
+  std::vector<float> margin; ///< top-1 minus top-2 logit, one a sampled token
+  int32_t draft = -1;        ///< proposed token after the last sampled one; -1: none
 };
 
 class RankModel {
@@ -59,14 +63,16 @@ class RankModel {
   /// Computes inputs[i] into outputs[i]. Sequences must not share blocks that the step writes.
   void step(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs);
 
-  /// The seven choices that the kernels really ran with; a choice not exercised yet has an empty value.
+  /// The seven choices that the kernels really ran with; a choice not exercised yet has an empty
+  /// value.
   KernelProfile profile_used() const;
 
-  /// SHA-256 over names, shapes and values of all full tensors: equal on all ranks and for every tp.
+  /// SHA-256 over names, shapes and values of all full tensors: equal on all ranks and for every
+  /// tp.
   std::array<uint8_t, 32> weights_sha256() const;
 
-  /// Tokens that the recurrence has folded into a state block, counted by the model itself from the block
-  /// it started from; -1 where the block was never written. After a load say what was loaded.
+  /// Tokens that the recurrence has folded into a state block, counted by the model itself from the
+  /// block it started from; -1 where the block was never written. After a load say what was loaded.
   int64_t folded_tokens(int state_group, int block) const;
   void set_folded_tokens(int state_group, int block, int64_t tokens);
 
@@ -78,4 +84,4 @@ class RankModel {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

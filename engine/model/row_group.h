@@ -1,8 +1,8 @@
 // How the rows of a step are shared among the ranks.
 //
-// Per-row work that every rank would do alike (mHC, router, indexer) is split by rows and gathered, except where
-// the rows are so few that one sum over ranks costs less than gathering: then every rank does all rows.
-// Either way a row's bits are the same: sums over ranks are made in rank order.
+// Per-row work that every rank would do alike (mHC, router, indexer) is split by rows and gathered,
+// except where the rows are so few that one sum over ranks costs less than gathering: then every
+// rank does all rows. Either way a row's bits are the same: sums over ranks are made in rank order.
 #pragma once
 
 #include "engine/runtime/collectives.h"
@@ -16,7 +16,8 @@ class RowGroup {
     if (replicated_) {
       count_ = rows;
     } else {
-      const auto [begin, end] = Collectives::row_range(rows, collectives.rank(), collectives.size());
+      const auto [begin, end] =
+          Collectives::row_range(rows, collectives.rank(), collectives.size());
       first_ = begin;
       count_ = end - begin;
     }
@@ -30,7 +31,8 @@ class RowGroup {
   int end() const { return first_ + count_; }
   bool replicated() const { return replicated_; }
 
-  /// All rows from the own ones. `all` is room for [rows][cols]; where rows are replicated `own` is returned.
+  /// All rows from the own ones. `all` is room for [rows][cols]; where rows are replicated `own` is
+  /// returned.
   const float* gather(const float* own, int cols, float* all) const {
     if (replicated_) return own;
     collectives_.all_gather_rows(own, rows_, cols, all);
@@ -57,4 +59,4 @@ class RowGroup {
   bool replicated_ = false;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,11 +1,11 @@
 #include "engine/model/sampler.h"
 
+#include "engine/model/projection.h"
+#include "schema/sha256.h"
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
-
-#include "engine/model/projection.h"
-#include "schema/sha256.h"
 
 namespace hitproof::engine {
 
@@ -32,9 +32,10 @@ std::vector<Choice> Sampler::choose(const Projection& lm_head, const float* hidd
   for (size_t r = 0; r < static_cast<size_t>(rows); ++r) {
     float* row = logits_.data() + r * vocab;
     for (size_t rank = 0; rank < static_cast<size_t>(ranks); ++rank) {
-      std::memcpy(row + rank * shard, all + (rank * static_cast<size_t>(rows) + r) * shard, shard * sizeof(float));
+      std::memcpy(row + rank * shard, all + (rank * static_cast<size_t>(rows) + r) * shard,
+                  shard * sizeof(float));
     }
-    const auto best = std::max_element(row, row + vocab);  // the first of equals
+    const auto best = std::max_element(row, row + vocab); // the first of equals
     float second = -std::numeric_limits<float>::infinity();
     for (const float* x = row; x < row + vocab; ++x) {
       if (x != best) second = std::max(second, *x);
@@ -67,7 +68,7 @@ std::vector<int32_t> Sampler::draft(const Projection& lm_head, const float* hidd
     Best best = all[r];
     for (size_t rank = 1; rank < ranks; ++rank) {
       const Best& other = all[rank * count + r];
-      if (other.logit > best.logit) best = other;  // equal: the lower rank has the lower id
+      if (other.logit > best.logit) best = other; // equal: the lower rank has the lower id
     }
     tokens[r] = best.token;
   }
@@ -90,8 +91,9 @@ const float* share_rows(ModelContext& ctx, const RowGroup& rows, const float* ow
     std::memcpy(out + i * width, own + static_cast<size_t>(at) * width, width * sizeof(float));
   }
   // One rank holds the row and the others hold zeros: the sum is the row.
-  if (!rows.replicated() && !wanted.empty()) ctx.collectives.all_reduce(out, static_cast<int>(wanted.size() * width));
+  if (!rows.replicated() && !wanted.empty())
+    ctx.collectives.all_reduce(out, static_cast<int>(wanted.size() * width));
   return out;
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

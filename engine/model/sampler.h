@@ -1,15 +1,16 @@
-// From final hidden states to tokens: logits over the sharded vocabulary, greedy choice, ties to the lower id.
+// From final hidden states to tokens: logits over the sharded vocabulary, greedy choice, ties to
+// the lower id.
 #pragma once
-
-#include <array>
-#include <cstdint>
-#include <span>
-#include <vector>
 
 #include "engine/model/aligned.h"
 #include "engine/model/context.h"
 #include "engine/model/row_group.h"
 #include "engine/model/weights.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 namespace hitproof::engine {
 
@@ -38,8 +39,9 @@ class Sampler {
   Floats logits_;
 };
 
-/// Rows `wanted` of a matrix of which every rank holds its own rows of the group: [wanted][columns] on every rank.
+/// Rows `wanted` of a matrix of which every rank holds its own rows of the group: [wanted][columns]
+/// on every rank.
 const float* share_rows(ModelContext& ctx, const RowGroup& rows, const float* own, int columns,
                         std::span<const int> wanted, Scratch<float>& room);
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

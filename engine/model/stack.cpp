@@ -1,16 +1,18 @@
 #include "engine/model/stack.h"
 
-#include <cstring>
-
 #include "kernels/model/mhc.h"
 #include "kernels/model/norm.h"
+
+#include <cstring>
 
 namespace hitproof::engine {
 namespace {
 
-kernels::MhcSite site(const HyperWeights& w) { return {w.fn.data(), w.base.data(), w.scale.data(), w.norm.data()}; }
+kernels::MhcSite site(const HyperWeights& w) {
+  return {w.fn.data(), w.base.data(), w.scale.data(), w.norm.data()};
+}
 
-}  // namespace
+} // namespace
 
 const float* Stack::forward(const RankWeights& w, const RowGroup& rows, const StepLayout& layout) {
   const ModelConfig& c = ctx_.config;
@@ -42,7 +44,8 @@ const float* Stack::forward(const RankWeights& w, const RowGroup& rows, const St
     } else {
       y = kda_.forward(layer.kda, kind_index, rows, layout.segments, u);
     }
-    kernels::mhc_post_pre(y, c.hidden, shape, site(layer.ffn_site), blocks, streams, own, mix, u, c.hidden);
+    kernels::mhc_post_pre(y, c.hidden, shape, site(layer.ffn_site), blocks, streams, own, mix, u,
+                          c.hidden);
     y = ffn_.forward(layer.ffn, rows, u);
     if (l + 1 < c.layers) {
       const HyperWeights& next = w.layers[static_cast<size_t>(l) + 1].attention_site;
@@ -53,8 +56,9 @@ const float* Stack::forward(const RankWeights& w, const RowGroup& rows, const St
   }
   float* hidden = hidden_.get(cells);
   kernels::mhc_mean(streams, own, c.hidden, hidden, c.hidden);
-  kernels::rms_norm(hidden, c.hidden, w.norm.data(), c.rms_eps, own, c.hidden, blocks.norm_block, hidden, c.hidden);
+  kernels::rms_norm(hidden, c.hidden, w.norm.data(), c.rms_eps, own, c.hidden, blocks.norm_block,
+                    hidden, c.hidden);
   return hidden;
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

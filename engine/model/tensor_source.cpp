@@ -1,15 +1,15 @@
 #include "engine/model/tensor_source.h"
 
-#include <algorithm>
-
 #include "engine/model/random_tensor.h"
+
+#include <algorithm>
 
 namespace hitproof::engine {
 namespace {
 
 size_t count(int rows, int cols) { return static_cast<size_t>(rows) * static_cast<size_t>(cols); }
 
-}  // namespace
+} // namespace
 
 float* TensorSource::room(int rows, int cols) { return scratch_.get(count(rows, cols)); }
 
@@ -31,7 +31,8 @@ const float* TensorSource::normal(const std::string& name, int rows, int cols, f
   return seal(name, rows, cols);
 }
 
-const float* TensorSource::uniform(const std::string& name, int rows, int cols, float low, float high) {
+const float* TensorSource::uniform(const std::string& name, int rows, int cols, float low,
+                                   float high) {
   RandomTensor(seed_, name).uniform(low, high, room(rows, cols), count(rows, cols));
   return seal(name, rows, cols);
 }
@@ -43,8 +44,9 @@ const float* TensorSource::filled(const std::string& name, int rows, int cols, f
 
 const float* TensorSource::around_one(const std::string& name, int n, float spread) {
   float* out = draft(name, 1, n, spread);
-  for (int i = 0; i < n; ++i) out[i] += 1.0f;
+  for (int i = 0; i < n; ++i)
+    out[i] += 1.0f;
   return seal(name, 1, n);
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

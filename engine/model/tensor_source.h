@@ -1,17 +1,17 @@
 // Full tensors of the synthetic checkpoint, one at a time, in a fixed order.
 #pragma once
 
+#include "engine/model/aligned.h"
+#include "schema/sha256.h"
+
 #include <array>
 #include <cstdint>
 #include <string>
 
-#include "engine/model/aligned.h"
-#include "schema/sha256.h"
-
 namespace hitproof::engine {
 
-/// Makes each named tensor in memory and folds name, shape and values into the weights' identity. The pointer
-/// stays valid until the next tensor is asked for, unless it is kept by copying.
+/// Makes each named tensor in memory and folds name, shape and values into the weights' identity.
+/// The pointer stays valid until the next tensor is asked for, unless it is kept by copying.
 class TensorSource {
  public:
   explicit TensorSource(uint64_t seed) : seed_(seed) {}
@@ -38,4 +38,4 @@ class TensorSource {
   schema::Sha256 sha_;
 };
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

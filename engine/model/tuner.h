@@ -7,8 +7,10 @@
 
 namespace hitproof::engine {
 
-/// Every pinned choice as it stands; for every free one the candidate that ran fastest just now on this machine at
-/// these dimensions, so that two processes may well differ. Throws std::invalid_argument for a bad value.
-kernels::KernelProfile choose_kernels(const ModelConfig& config, int tp, const KernelProfile& profile);
+/// Every pinned choice as it stands; for every free one the candidate that ran fastest just now on
+/// this machine at these dimensions, so that two processes may well differ. Throws
+/// std::invalid_argument for a bad value.
+kernels::KernelProfile choose_kernels(const ModelConfig& config, int tp,
+                                      const KernelProfile& profile);
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,11 +1,11 @@
 #include "engine/model/weights.h"
 
-#include <cmath>
-
 #include "engine/model/tensor_source.h"
 #include "engine/model/weights_layers.h"
 #include "kernels/model/mhc.h"
 #include "kernels/model/small_gemm.h"
+
+#include <cmath>
 
 namespace hitproof::engine {
 namespace {
@@ -22,9 +22,12 @@ HyperWeights make_site(TensorSource& source, const ModelConfig& c, const std::st
   kernels::mhc_pack_fn(fn, c.hidden, w.fn.data());
 
   float* base = source.draft(prefix + "_base", 1, 24, 0.0f);
-  for (int i = 0; i < 4; ++i) base[i] = -0.45f + 0.3f * static_cast<float>(i);
-  for (int i = 4; i < 24; ++i) base[i] = 0.0f;
-  for (int i = 0; i < 4; ++i) base[8 + 5 * i] = 3.0f;
+  for (int i = 0; i < 4; ++i)
+    base[i] = -0.45f + 0.3f * static_cast<float>(i);
+  for (int i = 4; i < 24; ++i)
+    base[i] = 0.0f;
+  for (int i = 0; i < 4; ++i)
+    base[8 + 5 * i] = 3.0f;
   source.seal(prefix + "_base", 1, 24);
   w.base.assign(base, base + 24);
   const float* scale = source.filled(prefix + "_scale", 1, 3, 1.0f);
@@ -47,21 +50,25 @@ MtpWeights make_mtp(LayerMaker& maker) {
   MtpWeights w;
   w.embedding_norm = make_norm(source, layer + "enorm.weight", c.hidden, recipe.norm_spread);
   w.hidden_norm = make_norm(source, layer + "hnorm.weight", c.hidden, recipe.norm_spread);
-  // The embedding passes through and the hidden state is a small addition: then the draft resembles the next
-  // main step often enough to be accepted, and differs often enough to be rejected.
+  // The embedding passes through and the hidden state is a small addition: then the draft resembles
+  // the next main step often enough to be accepted, and differs often enough to be rejected.
   float* combine = source.draft(layer + "eh_proj.weight", c.hidden, 2 * c.hidden,
                                 recipe.mtp_state_gain * inverse_sqrt(c.hidden));
-  for (int i = 0; i < c.hidden; ++i) combine[static_cast<size_t>(i) * static_cast<size_t>(2 * c.hidden) + static_cast<size_t>(i)] += 1.0f;
-  w.combine = pack_projection(source.seal(layer + "eh_proj.weight", c.hidden, 2 * c.hidden), c.hidden, 2 * c.hidden);
+  for (int i = 0; i < c.hidden; ++i)
+    combine[static_cast<size_t>(i) * static_cast<size_t>(2 * c.hidden) + static_cast<size_t>(i)] +=
+        1.0f;
+  w.combine = pack_projection(source.seal(layer + "eh_proj.weight", c.hidden, 2 * c.hidden),
+                              c.hidden, 2 * c.hidden);
   w.input_norm = make_norm(source, layer + "input_layernorm.weight", c.hidden, recipe.norm_spread);
   w.dsa = make_dsa(maker, layer, recipe.mtp_output_gain);
-  w.ffn_norm = make_norm(source, layer + "post_attention_layernorm.weight", c.hidden, recipe.norm_spread);
+  w.ffn_norm =
+      make_norm(source, layer + "post_attention_layernorm.weight", c.hidden, recipe.norm_spread);
   w.ffn = make_ffn(maker, layer, false, recipe.mtp_output_gain);
   w.head_norm = make_norm(source, layer + "shared_head.norm.weight", c.hidden, recipe.norm_spread);
   return w;
 }
 
-}  // namespace
+} // namespace
 
 WeightRecipe recipe_for(const ModelConfig& config) {
   WeightRecipe recipe;
@@ -79,7 +86,8 @@ Projection pack_projection(const float* w, int n, int k) {
   return p;
 }
 
-RankWeights make_weights(const ModelConfig& c, const WeightRecipe& recipe, uint64_t seed, int rank, int tp) {
+RankWeights make_weights(const ModelConfig& c, const WeightRecipe& recipe, uint64_t seed, int rank,
+                         int tp) {
   TensorSource source(seed);
   LayerMaker maker{c, recipe, source, rank, tp};
   RankWeights w;
@@ -91,7 +99,8 @@ RankWeights make_weights(const ModelConfig& c, const WeightRecipe& recipe, uint6
   const float head_scale = inverse_sqrt(c.hidden);
   float* head = source.draft("lm_head.weight", c.vocab, c.hidden, head_scale);
   const float penalty = recipe.self_penalty * head_scale;
-  for (size_t i = 0; i < static_cast<size_t>(c.vocab) * hidden; ++i) head[i] -= penalty * w.embedding[i];
+  for (size_t i = 0; i < static_cast<size_t>(c.vocab) * hidden; ++i)
+    head[i] -= penalty * w.embedding[i];
   source.seal("lm_head.weight", c.vocab, c.hidden);
   const int shard = c.vocab / tp;
   w.lm_head = pack_projection(head + static_cast<size_t>(rank * shard) * hidden, shard, c.hidden);
@@ -101,13 +110,15 @@ RankWeights make_weights(const ModelConfig& c, const WeightRecipe& recipe, uint6
   for (int l = 0; l < c.layers; ++l) {
     LayerWeights& layer = w.layers[static_cast<size_t>(l)];
     const std::string prefix = "layers." + std::to_string(l) + ".";
-    layer.attention_site = make_site(source, c, prefix + "hc_attn", prefix + "input_layernorm.weight", recipe.norm_spread);
+    layer.attention_site = make_site(source, c, prefix + "hc_attn",
+                                     prefix + "input_layernorm.weight", recipe.norm_spread);
     if (c.is_dsa(l)) {
       layer.dsa = make_dsa(maker, prefix, recipe.output_gain);
     } else {
       layer.kda = make_kda(maker, prefix);
     }
-    layer.ffn_site = make_site(source, c, prefix + "hc_ffn", prefix + "post_attention_layernorm.weight", recipe.norm_spread);
+    layer.ffn_site = make_site(source, c, prefix + "hc_ffn",
+                               prefix + "post_attention_layernorm.weight", recipe.norm_spread);
     layer.ffn = make_ffn(maker, prefix, l < c.dense_layers, recipe.output_gain);
   }
   w.mtp = make_mtp(maker);
@@ -115,4 +126,4 @@ RankWeights make_weights(const ModelConfig& c, const WeightRecipe& recipe, uint6
   return w;
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,7 +1,7 @@
-#include <cmath>
-
 #include "engine/model/weights_layers.h"
 #include "kernels/model/small_gemm.h"
+
+#include <cmath>
 
 namespace hitproof::engine {
 
@@ -10,8 +10,8 @@ KdaWeights make_kda(LayerMaker& maker, const std::string& prefix) {
   TensorSource& source = maker.source;
   const std::string at = prefix + "self_attn.";
   const int heads = c.kda_heads / maker.tp;
-  const int width = heads * c.kda_dim;          // channels of this rank
-  const int full = c.kda_heads * c.kda_dim;     // channels of all ranks
+  const int width = heads * c.kda_dim;      // channels of this rank
+  const int full = c.kda_heads * c.kda_dim; // channels of all ranks
   const int first = maker.rank * width;
   const float in_scale = 1.0f / std::sqrt(static_cast<float>(c.hidden));
   const float rank_scale = 1.0f / std::sqrt(static_cast<float>(c.kda_rank));
@@ -31,8 +31,10 @@ KdaWeights make_kda(LayerMaker& maker, const std::string& prefix) {
   }
   const float* b = source.normal(at + "b_proj.weight", c.kda_heads, c.hidden, in_scale);
   pack(row(b, maker.rank * heads), 3 * width, heads);
-  pack(source.normal(at + "f_a_proj.weight", c.kda_rank, c.hidden, in_scale), 3 * width + heads, c.kda_rank);
-  pack(source.normal(at + "g_a_proj.weight", c.kda_rank, c.hidden, in_scale), 3 * width + heads + c.kda_rank, c.kda_rank);
+  pack(source.normal(at + "f_a_proj.weight", c.kda_rank, c.hidden, in_scale), 3 * width + heads,
+       c.kda_rank);
+  pack(source.normal(at + "g_a_proj.weight", c.kda_rank, c.hidden, in_scale),
+       3 * width + heads + c.kda_rank, c.kda_rank);
 
   const ptrdiff_t low_rank_first = static_cast<ptrdiff_t>(first) * c.kda_rank;
   const float* f = source.normal(at + "f_b_proj.weight", full, c.kda_rank, 0.5f * rank_scale);
@@ -47,12 +49,15 @@ KdaWeights make_kda(LayerMaker& maker, const std::string& prefix) {
     const float* taps = source.normal(at + convs[i] + ".weight", full, c.conv_width, 0.5f);
     for (int ch = 0; ch < width; ++ch) {
       for (int j = 0; j < c.conv_width; ++j) {
-        w.conv[static_cast<size_t>(j * 3 * width + i * width + ch)] = taps[(first + ch) * c.conv_width + j];
+        w.conv[static_cast<size_t>(j * 3 * width + i * width + ch)] =
+            taps[(first + ch) * c.conv_width + j];
       }
     }
   }
-  const float* a_log = source.uniform(at + "A_log", 1, c.kda_heads, -maker.recipe.a_log_spread, maker.recipe.a_log_spread);
-  for (int h = 0; h < heads; ++h) w.a_exp.push_back(std::exp(a_log[maker.rank * heads + h]));
+  const float* a_log = source.uniform(at + "A_log", 1, c.kda_heads, -maker.recipe.a_log_spread,
+                                      maker.recipe.a_log_spread);
+  for (int h = 0; h < heads; ++h)
+    w.a_exp.push_back(std::exp(a_log[maker.rank * heads + h]));
   const float* dt = source.uniform(at + "dt_bias", 1, full, -4.5f, -1.5f);
   w.dt_bias.assign(dt + first, dt + first + width);
   const float* norm = source.around_one(at + "o_norm.weight", c.kda_dim, maker.recipe.norm_spread);
@@ -67,4 +72,4 @@ KdaWeights make_kda(LayerMaker& maker, const std::string& prefix) {
   return w;
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,10 +1,10 @@
 // Makers of one layer's weights, shared by the stack and the MTP layer. Internal to this room.
 #pragma once
 
-#include <string>
-
 #include "engine/model/tensor_source.h"
 #include "engine/model/weights.h"
+
+#include <string>
 
 namespace hitproof::engine {
 
@@ -23,4 +23,4 @@ KdaWeights make_kda(LayerMaker& maker, const std::string& prefix);
 DsaWeights make_dsa(LayerMaker& maker, const std::string& prefix, float output_gain);
 FfnWeights make_ffn(LayerMaker& maker, const std::string& prefix, bool dense, float output_gain);
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -1,17 +1,17 @@
 // Time of the model on one core: prefill a token, decode a step, at the study's preset.
 //
-// One rank of four is timed with collectives that move nothing between ranks, and the figure is multiplied by four:
-// core-milliseconds over all ranks, communication excluded. Usage: model_bench [preset] [prompt tokens]
-#include <time.h>
+// One rank of four is timed with collectives that move nothing between ranks, and the figure is
+// multiplied by four: core-milliseconds over all ranks, communication excluded. Usage: model_bench
+// [preset] [prompt tokens]
+#include "engine/model/rank_model.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <time.h>
 #include <vector>
-
-#include "engine/model/rank_model.h"
 
 namespace {
 
@@ -29,7 +29,8 @@ class LoneRank final : public Collectives {
     for (int r = 0; r < rows; ++r) {
       // Peers' rows as copies of own ones: other values would cost other paths.
       const float* from = own + static_cast<ptrdiff_t>(r % (end - begin)) * cols;
-      std::memmove(all + static_cast<ptrdiff_t>(r) * cols, from, static_cast<size_t>(cols) * sizeof(float));
+      std::memmove(all + static_cast<ptrdiff_t>(r) * cols, from,
+                   static_cast<size_t>(cols) * sizeof(float));
     }
   }
   void reduce_scatter_rows(const float* partial, int rows, int cols, float* own) override {
@@ -39,7 +40,8 @@ class LoneRank final : public Collectives {
   }
   void all_reduce(float*, int) override {}
   void all_gather(const void* mine, size_t bytes, void* all) override {
-    for (int r = 0; r < size_; ++r) std::memcpy(static_cast<std::byte*>(all) + static_cast<size_t>(r) * bytes, mine, bytes);
+    for (int r = 0; r < size_; ++r)
+      std::memcpy(static_cast<std::byte*>(all) + static_cast<size_t>(r) * bytes, mine, bytes);
   }
   void barrier() override {}
 
@@ -64,8 +66,10 @@ struct Bench {
         (kind == 0 ? memory.mla : memory.indexer)[static_cast<size_t>(r)] = regions.back().data();
       }
     }
-    for (int i = 8; i < blocks; ++i) attn.push_back(i);
-    model = std::make_unique<RankModel>(config, geometry, KernelProfile::recorded(), 1, 1, tp, ranks, memory);
+    for (int i = 8; i < blocks; ++i)
+      attn.push_back(i);
+    model = std::make_unique<RankModel>(config, geometry, KernelProfile::recorded(), 1, 1, tp,
+                                        ranks, memory);
   }
 
   SeqOutput step(std::vector<int32_t> tokens, int start, bool prefill, int32_t next) {
@@ -99,27 +103,31 @@ struct Bench {
   int turn = 0;
 };
 
-}  // namespace
+} // namespace
 
 int main(int argc, char** argv) {
   const ModelConfig config = find_preset(argc > 1 ? argv[1] : "tiny");
   const int prompt = argc > 2 ? std::atoi(argv[2]) : 5376;
   double begin = thread_seconds();
   Bench bench(config, prompt + 64);
-  std::printf("%s, one rank of %d: built in %.2f s\n", config.name.c_str(), Bench::tp, thread_seconds() - begin);
+  std::printf("%s, one rank of %d: built in %.2f s\n", config.name.c_str(), Bench::tp,
+              thread_seconds() - begin);
   double total = 0.0;
   for (int start = 0; start < prompt;) {
     const int end = std::min(prompt, start + bench.geometry.block_tokens);
     std::vector<int32_t> tokens;
-    for (int t = start; t < end; ++t) tokens.push_back((t * 7919 + 13) % config.vocab);
+    for (int t = start; t < end; ++t)
+      tokens.push_back((t * 7919 + 13) % config.vocab);
     begin = thread_seconds();
     bench.step(tokens, start, true, end < prompt ? 1 : -1);
     const double took = thread_seconds() - begin;
     total += took;
-    std::printf("prefill %5d..%5d: %.3f core-ms a token over %d ranks\n", start, end, 1e3 * Bench::tp * took / (end - start), Bench::tp);
+    std::printf("prefill %5d..%5d: %.3f core-ms a token over %d ranks\n", start, end,
+                1e3 * Bench::tp * took / (end - start), Bench::tp);
     start = end;
   }
-  std::printf("prefill %d tokens: %.3f core-ms a token over %d ranks\n", prompt, 1e3 * Bench::tp * total / prompt, Bench::tp);
+  std::printf("prefill %d tokens: %.3f core-ms a token over %d ranks\n", prompt,
+              1e3 * Bench::tp * total / prompt, Bench::tp);
   constexpr int steps = 20;
   for (const int rows : {1, 2}) {
     begin = thread_seconds();

@@ -1,7 +1,6 @@
 #include "engine/model/geometry.h"
 
 #include <gtest/gtest.h>
-
 #include <set>
 #include <stdexcept>
 
@@ -51,7 +50,7 @@ TEST(Geometry, BlockSizeFollowsRecordAndDrafts) {
   EXPECT_EQ(CacheGeometry(c, 4, 0).block_tokens, 1664);
   EXPECT_EQ(CacheGeometry(c, 2, 7).block_tokens, 3584);
   c.latent_tile = 512;
-  c.record_padding = 0;  // 516 bytes
+  c.record_padding = 0; // 516 bytes
   EXPECT_EQ(CacheGeometry(c, 2, 7).record_bytes, 516u);
 }
 
@@ -71,7 +70,8 @@ TEST(Geometry, SeventyEntriesInSixGroups) {
   }
   EXPECT_EQ(names.size(), 70u);
   const int expected[num_transfer_groups] = {12, 12, 12, 12, 11, 11};
-  for (int i = 0; i < num_transfer_groups; ++i) EXPECT_EQ(per_group[i], expected[i]) << i;
+  for (int i = 0; i < num_transfer_groups; ++i)
+    EXPECT_EQ(per_group[i], expected[i]) << i;
   EXPECT_EQ(g.mla(0).name, "layers.3.mla");
   EXPECT_EQ(g.mla(11).layer, 45);
   EXPECT_EQ(g.indexer(0).kind, EntryKind::indexer);
@@ -99,8 +99,10 @@ TEST(Geometry, PooledKeysAndScalesFillAnIndexerPage) {
     const CacheGeometry g(c, 4, 1);
     std::set<uint64_t> bytes;
     for (int s = 0; s < g.pools_per_block; ++s) {
-      for (int i = 0; i < c.index_dim; ++i) bytes.insert(g.pooled_key_offset(s) + static_cast<uint64_t>(i));
-      for (uint64_t i = 0; i < 4; ++i) bytes.insert(g.pooled_scale_offset(s) + i);
+      for (int i = 0; i < c.index_dim; ++i)
+        bytes.insert(g.pooled_key_offset(s) + static_cast<uint64_t>(i));
+      for (uint64_t i = 0; i < 4; ++i)
+        bytes.insert(g.pooled_scale_offset(s) + i);
     }
     EXPECT_EQ(bytes.size(), g.index_page) << preset;
     EXPECT_EQ(*bytes.rbegin(), g.index_page - 1) << preset;
@@ -124,5 +126,5 @@ TEST(Geometry, RejectsDimensionsThatDoNotFit) {
   EXPECT_THROW(CacheGeometry(c, 4, 1), std::invalid_argument);
 }
 
-}  // namespace
-}  // namespace hitproof::engine
+} // namespace
+} // namespace hitproof::engine

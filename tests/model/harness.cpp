@@ -31,14 +31,17 @@ class ThreadGroup::Member final : public Collectives {
       const auto [begin, end] = row_range(rows, r, size());
       float* to = all + static_cast<ptrdiff_t>(begin) * cols;
       const auto* from = static_cast<const float*>(group_.posted_[static_cast<size_t>(r)]);
-      if (from != to) std::memcpy(to, from, static_cast<size_t>(end - begin) * static_cast<size_t>(cols) * sizeof(float));
+      if (from != to)
+        std::memcpy(to, from,
+                    static_cast<size_t>(end - begin) * static_cast<size_t>(cols) * sizeof(float));
     }
     barrier();
   }
   void reduce_scatter_rows(const float* partial, int rows, int cols, float* own) override {
     post(partial);
     const auto [begin, end] = row_range(rows, rank_, size());
-    const std::vector<float> sum = sum_of(static_cast<ptrdiff_t>(begin) * cols, static_cast<size_t>((end - begin) * cols));
+    const std::vector<float> sum =
+        sum_of(static_cast<ptrdiff_t>(begin) * cols, static_cast<size_t>((end - begin) * cols));
     barrier();
     std::copy(sum.begin(), sum.end(), own);
     barrier();
@@ -53,7 +56,8 @@ class ThreadGroup::Member final : public Collectives {
   void all_gather(const void* mine, size_t bytes, void* all) override {
     post(mine);
     for (int r = 0; r < size(); ++r) {
-      std::memcpy(static_cast<std::byte*>(all) + static_cast<size_t>(r) * bytes, group_.posted_[static_cast<size_t>(r)], bytes);
+      std::memcpy(static_cast<std::byte*>(all) + static_cast<size_t>(r) * bytes,
+                  group_.posted_[static_cast<size_t>(r)], bytes);
     }
     barrier();
   }
@@ -69,7 +73,8 @@ class ThreadGroup::Member final : public Collectives {
     std::vector<float> sum(first, first + n);
     for (int r = 1; r < size(); ++r) {
       const auto* part = static_cast<const float*>(group_.posted_[static_cast<size_t>(r)]) + offset;
-      for (size_t i = 0; i < n; ++i) sum[i] += part[i];
+      for (size_t i = 0; i < n; ++i)
+        sum[i] += part[i];
     }
     return sum;
   }
@@ -79,19 +84,23 @@ class ThreadGroup::Member final : public Collectives {
 };
 
 ThreadGroup::ThreadGroup(int size) : posted_(static_cast<size_t>(size)), barrier_(size) {
-  for (int r = 0; r < size; ++r) members_.push_back(std::make_unique<Member>(*this, r));
+  for (int r = 0; r < size; ++r)
+    members_.push_back(std::make_unique<Member>(*this, r));
 }
 
-TestEngine::TestEngine(const ModelConfig& config, int tp, uint64_t seed, int blocks, const KernelProfile& profile)
+TestEngine::TestEngine(const ModelConfig& config, int tp, uint64_t seed, int blocks,
+                       const KernelProfile& profile)
     : config_(config), geometry_(config, tp, 1), group_(tp) {
   for (int r = 0; r < tp; ++r) {
     memories_.push_back(std::make_unique<RankMemory>(geometry_, blocks));
-    models_.push_back(std::make_unique<RankModel>(config, geometry_, profile, seed, r, tp, group_.rank(r), memories_.back()->view()));
+    models_.push_back(std::make_unique<RankModel>(config, geometry_, profile, seed, r, tp,
+                                                  group_.rank(r), memories_.back()->view()));
   }
 }
 
 std::vector<SeqOutput> TestEngine::step(std::span<const SeqInput> inputs) {
-  std::vector<std::vector<SeqOutput>> outputs(models_.size(), std::vector<SeqOutput>(inputs.size()));
+  std::vector<std::vector<SeqOutput>> outputs(models_.size(),
+                                              std::vector<SeqOutput>(inputs.size()));
   if (models_.size() == 1) {
     models_[0]->step(inputs, outputs[0]);
     return outputs[0];
@@ -100,12 +109,14 @@ std::vector<SeqOutput> TestEngine::step(std::span<const SeqInput> inputs) {
   for (size_t r = 0; r < models_.size(); ++r) {
     threads.emplace_back([this, r, inputs, &outputs] { models_[r]->step(inputs, outputs[r]); });
   }
-  for (std::thread& t : threads) t.join();
+  for (std::thread& t : threads)
+    t.join();
   for (size_t r = 1; r < models_.size(); ++r) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const SeqOutput& a = outputs[0][i];
       const SeqOutput& b = outputs[r][i];
-      if (a.accepted != b.accepted || a.sampled != b.sampled || a.logits_sha256 != b.logits_sha256 || a.draft != b.draft) {
+      if (a.accepted != b.accepted || a.sampled != b.sampled ||
+          a.logits_sha256 != b.logits_sha256 || a.draft != b.draft) {
         throw std::runtime_error("ranks disagree on an output");
       }
     }
@@ -113,16 +124,19 @@ std::vector<SeqOutput> TestEngine::step(std::span<const SeqInput> inputs) {
   return outputs[0];
 }
 
-TestRequest::TestRequest(TestEngine& engine, std::vector<int32_t> prompt) : engine_(engine), prompt_(std::move(prompt)) {
+TestRequest::TestRequest(TestEngine& engine, std::vector<int32_t> prompt)
+    : engine_(engine), prompt_(std::move(prompt)) {
   tail_block_ = engine.take_block();
   for (auto& group : spare_) {
-    for (int& block : group) block = engine.take_block();
+    for (int& block : group)
+      block = engine.take_block();
   }
 }
 
 void TestRequest::cover(int tokens) {
   const int block = engine_.geometry().block_tokens;
-  while (static_cast<int>(attn_blocks_.size()) * block < tokens) attn_blocks_.push_back(engine_.take_block());
+  while (static_cast<int>(attn_blocks_.size()) * block < tokens)
+    attn_blocks_.push_back(engine_.take_block());
 }
 
 // The two blocks of three that do not hold the state in force.
@@ -140,7 +154,8 @@ SeqInput TestRequest::prefill_input(int end) {
   cover(end);
   SeqInput in;
   in.start = computed_;
-  in.tokens = std::span<const int32_t>(prompt_).subspan(static_cast<size_t>(computed_), static_cast<size_t>(end - computed_));
+  in.tokens = std::span<const int32_t>(prompt_).subspan(static_cast<size_t>(computed_),
+                                                        static_cast<size_t>(end - computed_));
   in.prefill = true;
   in.next_token = end < static_cast<int>(prompt_.size()) ? prompt_[static_cast<size_t>(end)] : -1;
   in.attn_blocks = attn_blocks_;
@@ -164,7 +179,8 @@ SeqInput TestRequest::decode_input(bool with_draft) {
 }
 
 void TestRequest::absorb(const SeqInput& in, const SeqOutput& out) {
-  for (int g = 0; g < num_state_groups; ++g) state_[g] = in.state[g].out[in.prefill ? 0 : out.accepted - 1];
+  for (int g = 0; g < num_state_groups; ++g)
+    state_[g] = in.state[g].out[in.prefill ? 0 : out.accepted - 1];
   computed_ += out.accepted;
   proposed_ += in.last_is_draft ? 1 : 0;
   accepted_ += in.last_is_draft && out.accepted == 2 ? 1 : 0;
@@ -180,16 +196,19 @@ void TestRequest::prefill(int end) {
 
 void TestRequest::generate(int tokens, int chunk, bool drafts) {
   const int length = static_cast<int>(prompt_.size());
-  while (computed_ < length) prefill(std::min(length, (computed_ / chunk + 1) * chunk));
+  while (computed_ < length)
+    prefill(std::min(length, (computed_ / chunk + 1) * chunk));
   const int block = engine_.geometry().block_tokens;
   while (static_cast<int>(generated_.size()) < tokens) {
-    const bool crosses = computed_ / block != (computed_ + 2) / block && (computed_ + 2) % block != 0;
+    const bool crosses =
+        computed_ / block != (computed_ + 2) / block && (computed_ + 2) % block != 0;
     const SeqInput in = decode_input(drafts && !crosses);
     absorb(in, engine_.step(std::span(&in, 1))[0]);
   }
 }
 
-void TestRequest::resume(int computed, std::span<const int> attn_blocks, int tail_block, std::span<const int> state_blocks) {
+void TestRequest::resume(int computed, std::span<const int> attn_blocks, int tail_block,
+                         std::span<const int> state_blocks) {
   computed_ = computed;
   attn_blocks_.assign(attn_blocks.begin(), attn_blocks.end());
   tail_block_ = tail_block;
@@ -211,4 +230,4 @@ std::vector<int32_t> random_prompt(uint64_t seed, int length, int vocab) {
   return ids;
 }
 
-}  // namespace hitproof::engine::testing
+} // namespace hitproof::engine::testing

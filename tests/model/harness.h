@@ -1,5 +1,8 @@
-// A whole engine in one process for the model's tests: ranks as threads, memory as plain arrays, no scheduler.
+// A whole engine in one process for the model's tests: ranks as threads, memory as plain arrays, no
+// scheduler.
 #pragma once
+
+#include "engine/model/rank_model.h"
 
 #include <barrier>
 #include <cstddef>
@@ -7,8 +10,6 @@
 #include <memory>
 #include <span>
 #include <vector>
-
-#include "engine/model/rank_model.h"
 
 namespace hitproof::engine::testing {
 
@@ -64,19 +65,25 @@ class TestRequest {
  public:
   TestRequest(TestEngine& engine, std::vector<int32_t> prompt);
 
-  /// The next chunk, up to position `end` of the prompt, as an input for a step; `absorb` takes its output.
+  /// The next chunk, up to position `end` of the prompt, as an input for a step; `absorb` takes its
+  /// output.
   SeqInput prefill_input(int end);
   SeqInput decode_input(bool with_draft);
   void absorb(const SeqInput& in, const SeqOutput& out);
 
   void prefill(int end);
-  /// Prefill in steps that end at multiples of `chunk`, then decode until at least `tokens` are there (an accepted
-  /// draft may bring one more), with drafts except where a step would pass a multiple of the block size.
+  /// Prefill in steps that end at multiples of `chunk`, then decode until at least `tokens` are
+  /// there (an accepted draft may bring one more), with drafts except where a step would pass a
+  /// multiple of the block size.
   void generate(int tokens, int chunk, bool drafts = true);
 
   /// The first `tokens` decided ids, and their logits' digests.
-  std::vector<int32_t> generated(int tokens) const { return {generated_.begin(), generated_.begin() + tokens}; }
-  std::vector<std::array<uint8_t, 32>> digests(int tokens) const { return {digests_.begin(), digests_.begin() + tokens}; }
+  std::vector<int32_t> generated(int tokens) const {
+    return {generated_.begin(), generated_.begin() + tokens};
+  }
+  std::vector<std::array<uint8_t, 32>> digests(int tokens) const {
+    return {digests_.begin(), digests_.begin() + tokens};
+  }
   int decided() const { return static_cast<int>(generated_.size()); }
   int computed() const { return computed_; }
   int proposed() const { return proposed_; }
@@ -86,7 +93,8 @@ class TestRequest {
   int state_block(int group) const { return state_[group]; }
 
   /// Pretends that the first `computed` tokens are in these pages already.
-  void resume(int computed, std::span<const int> attn_blocks, int tail_block, std::span<const int> state_blocks);
+  void resume(int computed, std::span<const int> attn_blocks, int tail_block,
+              std::span<const int> state_blocks);
 
  private:
   void cover(int tokens);
@@ -113,12 +121,12 @@ struct StackRun {
   std::vector<float> logits;
 };
 
-/// Runs a prompt on one rank in steps that end at the given positions; steps of one row run as decode steps. Each step
-/// continues from the cache pages alone.
-StackRun run_stack(const ModelConfig& config, int kda_chunk, uint64_t seed, const std::vector<int32_t>& ids,
-                   const std::vector<int>& ends);
+/// Runs a prompt on one rank in steps that end at the given positions; steps of one row run as
+/// decode steps. Each step continues from the cache pages alone.
+StackRun run_stack(const ModelConfig& config, int kda_chunk, uint64_t seed,
+                   const std::vector<int32_t>& ids, const std::vector<int>& ends);
 
 /// Ids that depend on (seed, i) alone.
 std::vector<int32_t> random_prompt(uint64_t seed, int length, int vocab);
 
-}  // namespace hitproof::engine::testing
+} // namespace hitproof::engine::testing

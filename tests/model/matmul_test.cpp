@@ -1,12 +1,10 @@
 #include "engine/model/matmul.h"
-
-#include <gtest/gtest.h>
+#include "engine/model/random_tensor.h"
 
 #include <cmath>
 #include <cstring>
+#include <gtest/gtest.h>
 #include <vector>
-
-#include "engine/model/random_tensor.h"
 
 namespace hitproof::engine {
 namespace {
@@ -25,7 +23,9 @@ TEST(LargeMatmul, AgreesWithTheDefinition) {
   for (int r = 0; r < rows; ++r) {
     for (int j = 0; j < n; ++j) {
       double sum = 0.0;
-      for (int i = 0; i < k; ++i) sum += static_cast<double>(a[static_cast<size_t>(r * k + i)]) * w[static_cast<size_t>(j * k + i)];
+      for (int i = 0; i < k; ++i)
+        sum += static_cast<double>(a[static_cast<size_t>(r * k + i)]) *
+               w[static_cast<size_t>(j * k + i)];
       ASSERT_NEAR(c[static_cast<size_t>(r * n + j)], sum, 1e-4);
     }
   }
@@ -44,5 +44,5 @@ TEST(LargeMatmul, BitsOfARowDependOnThatRowAlone) {
   }
 }
 
-}  // namespace
-}  // namespace hitproof::engine
+} // namespace
+} // namespace hitproof::engine

@@ -1,11 +1,9 @@
 #include "engine/model/preset.h"
+#include "engine/model/profile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <stdexcept>
-
-#include "engine/model/profile.h"
 
 namespace hitproof::engine {
 namespace {
@@ -32,7 +30,8 @@ TEST(Preset, UnknownNameListsTheKnownOnes) {
     find_preset("huge");
     FAIL();
   } catch (const std::invalid_argument& e) {
-    EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("huge"), testing::HasSubstr("micro"), testing::HasSubstr("tiny")));
+    EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("huge"), testing::HasSubstr("micro"),
+                                         testing::HasSubstr("tiny")));
   }
 }
 
@@ -56,5 +55,5 @@ TEST(Profile, RefusesUnknownNamesAndValues) {
   EXPECT_THROW(p.set("warp_count", "4"), std::invalid_argument);
 }
 
-}  // namespace
-}  // namespace hitproof::engine
+} // namespace
+} // namespace hitproof::engine

@@ -1,7 +1,7 @@
 // Several ranks, several sequences: the same bits whoever shares the step.
-#include <gtest/gtest.h>
-
 #include "tests/model/harness.h"
+
+#include <gtest/gtest.h>
 
 namespace hitproof::engine::testing {
 namespace {
@@ -36,8 +36,8 @@ TEST(Ranks, TwoRunsAgreeBitForBit) {
   EXPECT_EQ(digests[0], digests[1]);
 }
 
-// One request decodes while another is prefilled in the same steps: its rows are then split among the ranks instead of
-// being computed by all of them, and share products with others.
+// One request decodes while another is prefilled in the same steps: its rows are then split among
+// the ranks instead of being computed by all of them, and share products with others.
 TEST(Ranks, BitsDoNotDependOnWhoSharesTheStep) {
   const ModelConfig config = find_preset("micro");
   TestEngine engine(config, 4, seed, 120);
@@ -62,11 +62,12 @@ TEST(Ranks, BitsDoNotDependOnWhoSharesTheStep) {
   EXPECT_EQ(shared.digests(12), alone.digests(12));
 
   TestRequest other_alone(engine, other_prompt);
-  for (const int end : ends) other_alone.prefill(end);
+  for (const int end : ends)
+    other_alone.prefill(end);
   other.generate(8, 128);
   other_alone.generate(8, 128);
   EXPECT_EQ(other.digests(8), other_alone.digests(8));
 }
 
-}  // namespace
-}  // namespace hitproof::engine::testing
+} // namespace
+} // namespace hitproof::engine::testing

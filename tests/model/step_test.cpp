@@ -1,10 +1,9 @@
 // Drafts, verification, bookkeeping, and inputs that a step refuses.
-#include <gtest/gtest.h>
+#include "tests/model/harness.h"
 
 #include <cstring>
+#include <gtest/gtest.h>
 #include <stdexcept>
-
-#include "tests/model/harness.h"
 
 namespace hitproof::engine::testing {
 namespace {
@@ -45,10 +44,12 @@ TEST(Step, ReportsTheChoicesThatKernelsUsed) {
   profile.set("kda_chunk", "16");
   profile.set("norm_block", "8");
   TestEngine engine(config, 1, seed, 40, profile);
-  for (const KernelChoice& c : engine.model(0).profile_used().choices) EXPECT_TRUE(c.value.empty()) << c.name;
+  for (const KernelChoice& c : engine.model(0).profile_used().choices)
+    EXPECT_TRUE(c.value.empty()) << c.name;
   TestRequest request(engine, random_prompt(1, 120, config.vocab));
   request.generate(2, 128);
-  for (const KernelChoice& c : engine.model(0).profile_used().choices) EXPECT_EQ(c.value, profile.value(c.name)) << c.name;
+  for (const KernelChoice& c : engine.model(0).profile_used().choices)
+    EXPECT_EQ(c.value, profile.value(c.name)) << c.name;
 }
 
 TEST(Step, FreeChoicesAreMadeWhenTheModelIsBuilt) {
@@ -83,7 +84,8 @@ TEST(Step, BrokenTailWritesGoToTheContiguousAddress) {
   request.prefill(30);
   const CacheEntry& tail = engine.geometry().tail(0);
   const std::byte* effective = memory.page(tail, request.tail_block());
-  const std::byte* naive = memory.region(tail) + tail.content_bytes * static_cast<uint64_t>(request.tail_block());
+  const std::byte* naive =
+      memory.region(tail) + tail.content_bytes * static_cast<uint64_t>(request.tail_block());
   std::vector<std::byte> untouched(tail.content_bytes, std::byte{0x5a});
   EXPECT_EQ(std::memcmp(effective, untouched.data(), untouched.size()), 0);
   EXPECT_NE(std::memcmp(naive, untouched.data(), untouched.size()), 0);
@@ -110,5 +112,5 @@ TEST(Step, RefusesInputsThatCannotBe) {
   refuses([](SeqInput& in) { in.start = 4; });
 }
 
-}  // namespace
-}  // namespace hitproof::engine::testing
+} // namespace
+} // namespace hitproof::engine::testing

@@ -1,11 +1,9 @@
+#include "engine/model/random_tensor.h"
 #include "engine/model/weights.h"
-
-#include <gtest/gtest.h>
+#include "schema/sha256.h"
 
 #include <cmath>
-
-#include "engine/model/random_tensor.h"
-#include "schema/sha256.h"
+#include <gtest/gtest.h>
 
 namespace hitproof::engine {
 namespace {
@@ -42,5 +40,5 @@ TEST(Weights, IdentityIsEqualOnAllRanksAndForEveryTp) {
   EXPECT_FALSE(schema::is_zero(whole));
 }
 
-}  // namespace
-}  // namespace hitproof::engine
+} // namespace
+} // namespace hitproof::engine

@@ -10,11 +10,13 @@ namespace hitproof::engine::testing {
 
 ReferenceFile read_reference(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  const std::vector<char> file((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::vector<char> file((std::istreambuf_iterator<char>(in)),
+                               std::istreambuf_iterator<char>());
   uint64_t header_bytes = 0;
   if (file.size() < sizeof header_bytes) throw std::runtime_error("cannot read " + path);
   std::memcpy(&header_bytes, file.data(), sizeof header_bytes);
-  if (header_bytes > file.size() - sizeof header_bytes) throw std::runtime_error("short header in " + path);
+  if (header_bytes > file.size() - sizeof header_bytes)
+    throw std::runtime_error("short header in " + path);
   const char* header = file.data() + sizeof header_bytes;
   const char* data = header + header_bytes;
   const auto data_bytes = static_cast<uint64_t>(file.data() + file.size() - data);
@@ -27,7 +29,8 @@ ReferenceFile read_reference(const std::string& path) {
       continue;
     }
     const auto range = entry.at("data_offsets").get<std::vector<uint64_t>>();
-    if (range.size() != 2 || range[0] > range[1] || range[1] > data_bytes) throw std::runtime_error("bad range in " + path);
+    if (range.size() != 2 || range[0] > range[1] || range[1] > data_bytes)
+      throw std::runtime_error("bad range in " + path);
     ReferenceTensor tensor;
     tensor.shape = entry.at("shape").get<std::vector<int64_t>>();
     tensor.bytes.assign(data + range[0], data + range[1]);
@@ -36,4 +39,4 @@ ReferenceFile read_reference(const std::string& path) {
   return reference;
 }
 
-}  // namespace hitproof::engine::testing
+} // namespace hitproof::engine::testing

@@ -23,4 +23,4 @@ struct ReferenceFile {
 /// Throws std::runtime_error where the file is not a well-formed one.
 ReferenceFile read_reference(const std::string& path);
 
-}  // namespace hitproof::engine::testing
+} // namespace hitproof::engine::testing
