@@ -86,6 +86,14 @@ TEST(Missing, OpenRecordingIsAuditedAndInconclusive) {
   EXPECT_TRUE(has_finding(report, "evidence", "not_closed"));
 }
 
+TEST(Missing, ControlUnderOtherControlsIsAFinding) {
+  ScratchDir dir;
+  write_archive(dir.path(), small_spec(), true, 17);
+  const Report report = audit_or_throw(dir.path());
+  EXPECT_EQ(report.rule("evidence")->verdict, Verdict::fail);
+  EXPECT_TRUE(has_finding(report, "evidence", "control_under_another_plan")) << findings_of(report);
+}
+
 TEST(Missing, ChangedArchiveIsRefused) {
   ScratchDir dir;
   copy_good_study(dir.path());

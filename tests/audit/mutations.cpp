@@ -277,7 +277,7 @@ const std::vector<Mutation>& mutations() {
       {"evidence_no_counters", "evidence", "coverage_missing", false, "DELETE FROM coverage WHERE process = 110"},
       {"evidence_other_plan", "evidence", "plan_changed", true,
        "UPDATE recording SET value = 'abcd' WHERE key = 'plan_sha256'"},
-      {"evidence_control_of_another_plan", "evidence", "control_under_another_plan", true,
+      {"evidence_control_plan_changed", "evidence", "plan_changed", true,
        "UPDATE recording SET value = 'abcd' WHERE key = 'plan_sha256'", true},
       {"evidence_results_changed", "evidence", "results_changed_on_purpose", false, "UPDATE process SET mode = mode + 64"},
   };
