@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <mutex>
+#include <string>
 
 namespace hitproof::sim {
 namespace {
@@ -32,9 +33,25 @@ bool complete(const DriverCalls& calls) {
   return true;
 }
 
+// The driver that is loaded already, else the one beside this library. By path and not by a run
+// path: a sanitizer or a hook that forwards dlopen is the caller then, and its run path would
+// count.
+void* open_driver() {
+  constexpr const char* soname = "libcuda.so.1";
+  if (void* loaded = dlopen(soname, RTLD_NOLOAD | RTLD_NOW)) return loaded;
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<void*>(&driver), &self) && self.dli_fname) {
+    const std::string path(self.dli_fname);
+    const size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+    if (void* beside = dlopen((folder + soname).c_str(), RTLD_NOW)) return beside;
+  }
+  return dlopen(soname, RTLD_NOW);
+}
+
 Driver load() {
   Driver loaded;
-  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  void* library = open_driver();
   if (!library) return loaded;
   auto first = reinterpret_cast<GetProcAddress>(dlsym(library, "cuGetProcAddress_v2"));
   if (!first) return loaded;
