@@ -105,7 +105,8 @@ Complaint check_study(const Plan& plan) {
   if (auto c = within("study.save_delay_ms", plan.save_delay_ms, 0, longest_delay_ms)) return c;
   if (!plan.break_name.empty() && !is_name(plan.break_name))
     return wrong("study.break", "\"" + plan.break_name + "\" is not a name");
-  if (auto c = one_of("study.tail_effect", plan.tail_effect, {"", "observe", "effective", "naive"})) return c;
+  if (auto c = one_of("study.tail_effect", plan.tail_effect, {"", "observe", "effective", "naive"}))
+    return c;
   return within("study.tp", plan.tp, 1, most_ranks);
 }
 
