@@ -2,6 +2,7 @@
 #include "audit/audit.h"
 #include "audit/json.h"
 #include "audit/rule.h"
+#include "cli/recovery.h"
 #include "cli/report_output.h"
 
 #include <CLI/CLI.hpp>
@@ -51,6 +52,7 @@ struct AuditCommand : Command {
       complain("audit needs the folder of an archive", "hitproof audit out/demo/candidate");
       return exit_usage;
     }
+    recover_leftovers(dir, common.quiet);
     const auto report = audit::audit_archive(dir, audit::Options{!despite_damage});
     if (!report.ok()) return complain_about_archive(report.status(), dir);
     if (common.json) std::cout << audit::to_json(*report);

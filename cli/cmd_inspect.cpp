@@ -1,4 +1,5 @@
 // hitproof inspect: what is in an archive, whether it is complete, and what it could not see.
+#include "cli/recovery.h"
 #include "cli/output.h"
 #include "cli/report_output.h"
 #include "schema/archive.h"
@@ -111,6 +112,7 @@ struct InspectCommand : Command {
   }
 
   int run() override {
+    recover_leftovers(dir, common.quiet);
     auto opened = schema::Recording::open_existing(dir);
     if (!opened.ok()) return complain_about_archive(opened.status(), dir);
     schema::Recording recording = std::move(opened).value();

@@ -90,6 +90,9 @@ int complain_about_archive(const schema::Status& status, const std::string& dir)
   case schema::Code::newer_format:
     complain(status.message(), "use the version of hitproof that wrote the archive, or a newer one");
     return exit_usage;
+  case schema::Code::incomplete:
+    complain(status.message(), "run it again; there is nothing to audit");
+    return exit_inconclusive;
   default:
     complain(status.message());
     return exit_usage;
