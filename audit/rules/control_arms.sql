@@ -1,18 +1,27 @@
 -- Rule control, arm against arm: same weights, same kernel choices, and the same steps wherever nothing
 -- was reloaded. One row a violation.
 -- Run: sqlite3 data/recording.sqlite -cmd "ATTACH 'data/reference/recording.sqlite' AS reference" < control_arms.sql
-WITH
-candidate AS (SELECT *, ROW_NUMBER() OVER (PARTITION BY case_index ORDER BY op) AS place FROM study_operation),
+WITH -- the same prompt for the same purpose, first with first, second with second: the arms may number cases otherwise
+candidate AS (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY prompt, kind ORDER BY op) AS place FROM study_operation
+  WHERE kind <> 'reset'),
 control AS (
-  SELECT *, ROW_NUMBER() OVER (PARTITION BY case_index ORDER BY op) AS place FROM reference.study_operation),
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY prompt, kind ORDER BY op) AS place FROM reference.study_operation
+  WHERE kind <> 'reset'),
 reloaded AS (SELECT DISTINCT request FROM transfer WHERE direction = 1),
+both_arms AS (
+  SELECT a.op, b.op AS control_op, a.request, b.request AS control_request
+  FROM candidate a JOIN control b ON b.prompt = a.prompt AND b.kind = a.kind AND b.place = a.place
+  WHERE a.request <> 0 AND b.request <> 0),
+unequal AS ( -- other tokens lead to other drafts and steps: rule generations answers for those
+  SELECT DISTINCT p.op FROM both_arms p JOIN study_token a ON a.op = p.op
+  JOIN reference.study_token b ON b.op = p.control_op AND b.position = a.position WHERE a.token <> b.token),
 pair AS ( -- generations of which the candidate reloaded nothing
-  SELECT a.op, a.request, b.request AS control_request
-  FROM candidate a JOIN control b ON b.case_index = a.case_index AND b.place = a.place
-  LEFT JOIN reloaded r ON r.request = a.request
-  WHERE a.kind <> 'reset' AND b.kind = a.kind AND r.request IS NULL AND a.request <> 0 AND b.request <> 0),
+  SELECT p.op, p.request, p.control_request, CASE WHEN u.op IS NULL THEN 1 ELSE 0 END AS equal_tokens
+  FROM both_arms p LEFT JOIN reloaded r ON r.request = p.request LEFT JOIN unequal u ON u.op = p.op
+  WHERE r.request IS NULL),
 shape AS (
-  SELECT q.request, q.rank, q.start, q.tokens, q.drafts, s.requests, s.tokens AS batch, s.t_ns,
+  SELECT q.request, q.rank, q.start, q.tokens, q.drafts, q.prompt_tokens, s.requests, s.tokens AS batch, s.t_ns,
          ROW_NUMBER() OVER (PARTITION BY q.request, q.rank ORDER BY q.step) AS n
   FROM step_request q JOIN step s ON s.step = q.step AND s.rank = q.rank AND s.process = q.process),
 control_shape AS (
@@ -26,8 +35,9 @@ different AS (
          ROW_NUMBER() OVER (PARTITION BY p.op, a.rank ORDER BY a.n) AS first
   FROM pair p JOIN shape a ON a.request = p.request
   LEFT JOIN control_shape b ON b.request = p.control_request AND b.rank = a.rank AND b.n = a.n
-  WHERE b.n IS NULL OR a.start <> b.start OR a.tokens <> b.tokens OR a.drafts <> b.drafts
-     OR a.requests <> b.requests OR a.batch <> b.batch),
+  WHERE (p.equal_tokens = 1 OR a.start < a.prompt_tokens)
+    AND (b.n IS NULL OR a.start <> b.start OR a.tokens <> b.tokens OR a.drafts <> b.drafts
+         OR a.requests <> b.requests OR a.batch <> b.batch)),
 steps AS (SELECT request, COUNT(*) AS n FROM shape GROUP BY request),
 control_steps AS (SELECT request, COUNT(*) AS n FROM control_shape GROUP BY request),
 choice AS (
@@ -45,7 +55,7 @@ UNION ALL
 SELECT 'other_number_of_steps', 'fail', NULL, NULL, NULL, p.request, NULL, NULL, p.op,
        CAST(b.n AS VARCHAR), CAST(a.n AS VARCHAR)
   FROM pair p JOIN steps a ON a.request = p.request JOIN control_steps b ON b.request = p.control_request
-  WHERE a.n <> b.n
+  WHERE p.equal_tokens = 1 AND a.n <> b.n
 UNION ALL
 SELECT 'steps_not_recorded', 'inconclusive', NULL, NULL, NULL, p.request, NULL, NULL, p.op, NULL, NULL
   FROM pair p LEFT JOIN steps a ON a.request = p.request

@@ -31,7 +31,9 @@ const Sentence sentences[] = {
     {"plan_changed", "The plan in the archive has SHA-256 {actual}, the recording was begun under {expected}."},
     {"plan_missing", "The recording names a plan ({expected}) that is not in the archive."},
     {"plan_not_registered", "No plan was hashed into the recording before the first operation."},
-    {"control_under_another_plan", "The control arm was planned with other controls (their SHA-256 is {actual}) than this arm ({expected}): preset, device, tokens, ranks, seeds or kernel profile differ."},
+    {"control_under_another_plan", "The control arm was planned with other controls (their SHA-256 is {actual}) than "
+                                   "this arm ({expected}): preset, device, tokens, ranks, seeds or kernel profile "
+                                   "differ."},
     {"archive_problem", "{expected}: {actual}."},
 };
 
@@ -73,7 +75,10 @@ void check_control_plan(Context& context, const Rule& rule, RuleReport& report) 
   const std::string path = context.dir() + "/data/reference/plan.toml";
   const auto own = schema::read_plan(context.dir() + "/data/plan.toml");
   const auto control = schema::read_plan(path);
-  if (!own.ok()) return; // reported by check_plan
+  if (!own.ok()) {
+    report.missing.push_back("the plan cannot be read: " + own.status().message());
+    return;
+  }
   if (!control.ok()) {
     report.missing.push_back("the control arm's plan cannot be read: " + control.status().message());
     return;

@@ -80,6 +80,6 @@ SELECT 'blind_path_exists', 'note', t_ns, NULL, NULL, NULL, NULL, process, NULL,
   FROM counter WHERE name LIKE 'path:%' AND installed = 0
 UNION ALL
 SELECT 'results_changed_on_purpose', 'inconclusive', MIN(t_ns), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-  FROM process WHERE (mode / 64) % 2 = 1 HAVING COUNT(*) > 0
+  FROM tail_flip HAVING COUNT(*) > 0
 UNION ALL
 SELECT 'excluded', 'note', NULL, NULL, NULL, NULL, NULL, NULL, NULL, what, reason FROM exclusion;

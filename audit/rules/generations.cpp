@@ -1,6 +1,8 @@
 // Rule generations: token ids, control against candidate and cold against reload.
 #include "audit/rule.h"
 
+#include "schema/plan.h"
+
 #include <set>
 
 namespace hitproof::audit {
@@ -20,14 +22,19 @@ const Sentence sentences[] = {
     {"candidate_logits_differ", "Operation {op} (N = {expected}): same tokens as the control, but other logits, first "
                                 "at index {actual}."},
     {"candidate_has_another_length", "Operation {op}: {actual} tokens, the control generated {expected}."},
-    {"other_operation_in_control", "Operation {op}: the control did another operation or used another prompt at this "
-                                   "place."},
     {"operation_without_control", "Operation {op} ({expected}) has no generation in the control arm."},
-    {"control_without_operation", "Operation {op} ({expected}) of the control arm has no counterpart here."},
 };
 
 const char* const tables[] = {"study_token", "study_operation", "admission"};
 const char* const queries[] = {"generations", "generations_arms"};
+
+// Operations that the registered plan asks for; a run that stopped early must not pass with fewer.
+std::int64_t planned_operations(const Context& context) {
+  constexpr std::int64_t operations_a_length = 5; // cold, two interposed, reset, reload
+  const auto plan = schema::read_plan(context.dir() + "/data/plan.toml");
+  if (!plan.ok() || plan->study != "boundary") return 0;
+  return operations_a_length * static_cast<std::int64_t>(plan->lengths.size());
+}
 
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   std::set<std::int64_t> arms, twins;
@@ -49,13 +56,19 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   if (context.has_reference()) {
     collect(context, rule, "generations_arms", report, differing(arms));
     compared = context.number(
-        "SELECT COUNT(*) FROM (SELECT op, kind, case_index, ROW_NUMBER() OVER (PARTITION BY case_index ORDER BY op) AS "
-        "place FROM study_operation) a JOIN (SELECT op, case_index, ROW_NUMBER() OVER (PARTITION BY case_index ORDER "
-        "BY op) AS place FROM reference.study_operation) b ON b.case_index = a.case_index AND b.place = a.place JOIN " +
-        generated + " x ON x.op = a.op JOIN (SELECT DISTINCT op FROM reference.study_token) y ON y.op = b.op WHERE "
-                    "a.kind <> 'reset'");
+        "SELECT COUNT(*) FROM (SELECT op, prompt, kind, ROW_NUMBER() OVER (PARTITION BY prompt, kind ORDER BY op) AS place "
+        "FROM study_operation WHERE kind <> 'reset') a JOIN (SELECT op, prompt, kind, ROW_NUMBER() OVER (PARTITION BY "
+        "prompt, kind ORDER BY op) AS place FROM reference.study_operation WHERE kind <> 'reset') b ON b.prompt = a.prompt "
+        "AND b.kind = a.kind AND b.place = a.place JOIN " +
+        generated + " x ON x.op = a.op JOIN (SELECT DISTINCT op FROM reference.study_token) y ON y.op = b.op");
   } else if (!context.is_control()) {
     report.missing.push_back("there is no control arm to compare with (data/reference/recording.sqlite)");
+  }
+  const std::int64_t planned = planned_operations(context);
+  const std::int64_t done = context.number("SELECT COUNT(*) FROM study_operation");
+  if (done < planned) {
+    report.missing.push_back("the plan asks for " + std::to_string(planned) + " operations, " + std::to_string(done) +
+                             " are recorded");
   }
   const std::int64_t tokens = context.number("SELECT COUNT(*) FROM study_token");
   report.observations = compared + twin_count;

@@ -94,6 +94,15 @@ TEST(Missing, ControlUnderOtherControlsIsAFinding) {
   EXPECT_TRUE(has_finding(report, "evidence", "control_under_another_plan")) << findings_of(report);
 }
 
+TEST(Missing, FewerOperationsThanPlanned) {
+  ScratchDir dir;
+  copy_good_study(dir.path());
+  change(dir.path(), "DELETE FROM study_token WHERE op > 9; DELETE FROM study_operation WHERE op > 9");
+  ASSERT_TRUE(schema::close_archive(dir.path()).ok());
+  const Report report = audit_or_throw(dir.path(), true);
+  EXPECT_EQ(report.rule("generations")->verdict, Verdict::inconclusive) << findings_of(report);
+}
+
 TEST(Missing, ChangedArchiveIsRefused) {
   ScratchDir dir;
   copy_good_study(dir.path());

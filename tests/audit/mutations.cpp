@@ -203,6 +203,10 @@ const std::vector<Mutation>& mutations() {
        "UPDATE study_operation SET status = 'failed' WHERE op = 2"},
       {"generations_control_incomplete", "generations", "operation_without_control", false,
        "DELETE FROM study_token WHERE op = 2", true},
+      {"generations_fewer_than_planned", "generations", "operation_without_control", false,
+       "DELETE FROM study_token WHERE op > 9; DELETE FROM study_operation WHERE op > 9", true},
+      {"generations_harmless_cases_numbered_otherwise", "generations", nullptr, false,
+       "UPDATE study_operation SET case_index = case_index + 3", true},
       {"generations_harmless_margin", "generations", nullptr, false, "UPDATE study_token SET margin = margin / 3"},
 
       // ---- order
@@ -251,6 +255,9 @@ const std::vector<Mutation>& mutations() {
       // ---- control
       {"control_other_split", "control", "step_differs_from_control", true,
        "UPDATE step_request SET tokens = tokens - 8 WHERE request = 2 AND start = 0", true},
+      {"control_harmless_steps_after_other_tokens", "control", nullptr, false,
+       "UPDATE study_token SET token = token + 1 WHERE op = 1; UPDATE step_request SET tokens = tokens + 1 WHERE request = 2 "
+       "AND start > 260", true},
       {"control_one_step_more", "control", "other_number_of_steps", true,
        "DELETE FROM step_request WHERE request = 2 AND start = 255", true},
       {"control_profile_not_used", "control", "profile_not_in_force", true,
@@ -279,7 +286,9 @@ const std::vector<Mutation>& mutations() {
        "UPDATE recording SET value = 'abcd' WHERE key = 'plan_sha256'"},
       {"evidence_control_plan_changed", "evidence", "plan_changed", true,
        "UPDATE recording SET value = 'abcd' WHERE key = 'plan_sha256'", true},
-      {"evidence_results_changed", "evidence", "results_changed_on_purpose", false, "UPDATE process SET mode = mode + 64"},
+      {"evidence_results_changed", "evidence", "results_changed_on_purpose", false, 
+       "INSERT INTO tail_flip SELECT process, thread, seq + 1000000, t_ns, request, effective, 129, rank, entry, 0 FROM "
+       "tail_read"},
   };
   return list;
 }
