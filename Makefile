@@ -3,7 +3,7 @@
 BUILD := build/default
 JOBS  ?= $(shell nproc)
 
-.PHONY: all setup configure build demo test bench clean
+.PHONY: all setup configure programs build demo test bench clean
 all: build
 
 setup:
@@ -12,10 +12,14 @@ setup:
 configure: setup
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset default
 
+# The programs alone; what the demo needs.
+programs: configure
+	@cmake --build --preset default -j $(JOBS) --target programs
+
 build: configure
 	@cmake --build --preset default -j $(JOBS)
 
-demo: build
+demo: programs
 	@$(BUILD)/bin/hitproof demo --out out/demo
 
 test: build
