@@ -68,6 +68,16 @@ std::int64_t Context::number(const std::string& sql, std::int64_t fallback) {
   return any && !q.is_null(0) ? q.integer(0) : fallback;
 }
 
+std::vector<std::int64_t> Context::first_row(const std::string& sql, std::size_t columns) {
+  std::vector<std::int64_t> out(columns, 0);
+  auto q = query(sql);
+  if (q.next()) {
+    for (std::size_t i = 0; i < columns; ++i) out[i] = q.integer(static_cast<int>(i));
+  }
+  require(q.status());
+  return out;
+}
+
 std::vector<std::int64_t> Context::numbers(const std::string& sql) {
   std::vector<std::int64_t> out;
   auto q = query(sql);

@@ -46,6 +46,8 @@ class Context {
   schema::Query query(const std::string& sql);
   // First column of the first row; `fallback` where there is none or it is NULL.
   std::int64_t number(const std::string& sql, std::int64_t fallback = 0);
+  // All columns of the first row, NULL as 0; `columns` zeros where there is no row.
+  std::vector<std::int64_t> first_row(const std::string& sql, std::size_t columns);
   std::vector<std::int64_t> numbers(const std::string& sql);
   std::string fact(const std::string& key, const std::string& fallback = {});
 

@@ -25,17 +25,19 @@ const char* const queries[] = {"poison"};
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   if (not_applicable_to_control(context, report)) return;
   collect(context, rule, "poison", report);
-  const std::string joined = "FROM page_poison q JOIN transfer_page p ON p.transfer = q.transfer AND p.entry = "
-                             "q.entry AND p.block = q.block AND p.token_end = q.token_end JOIN transfer t ON "
-                             "t.transfer = p.transfer WHERE t.direction = 1";
-  report.observations = context.number("SELECT COUNT(*) " + joined + " AND q.verified_bytes = p.bytes");
+  const auto seen = context.first_row(
+      "SELECT SUM(q.verified_bytes = p.bytes), SUM(q.residue_bytes), SUM(q.residue_content), SUM(q.verified_bytes) FROM "
+      "page_poison q JOIN transfer_page p ON p.transfer = q.transfer AND p.entry = q.entry AND p.block = q.block AND "
+      "p.token_end = q.token_end JOIN transfer t ON t.transfer = p.transfer WHERE t.direction = 1",
+      4);
+  report.observations = seen[0];
   report.figures = {
-      {"destinations", report.observations},
+      {"destinations", seen[0]},
       {"announced", context.number("SELECT COUNT(*) FROM transfer_page p JOIN transfer t ON t.transfer = p.transfer "
                                    "WHERE t.direction = 1")},
-      {"residue", context.number("SELECT SUM(q.residue_bytes) " + joined)},
-      {"residue_content", context.number("SELECT SUM(q.residue_content) " + joined)},
-      {"bytes_verified", context.number("SELECT SUM(q.verified_bytes) " + joined)},
+      {"residue", seen[1]},
+      {"residue_content", seen[2]},
+      {"bytes_verified", seen[3]},
   };
 }
 

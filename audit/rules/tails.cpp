@@ -35,22 +35,22 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   if (not_applicable_to_control(context, report)) return;
   collect(context, rule, "tails", report);
   // Observations are reads of restored tails at the registered address; reads elsewhere count for nothing.
-  const std::string joined = "FROM tail_read r JOIN transfer t ON t.transfer = r.transfer AND t.rank = r.rank JOIN "
-                             "(SELECT process, rank, entry, MAX(base) AS base, MAX(page_stride) AS page_stride FROM "
-                             "entry WHERE origin = 0 AND kind = 3 GROUP BY process, rank, entry) e ON e.process = "
-                             "r.process AND e.rank = r.rank AND e.entry = r.entry WHERE t.direction = 1 AND "
-                             "r.effective = e.base + r.block * e.page_stride";
-  const std::int64_t seen = context.number("SELECT COUNT(*) " + joined);
-  const std::int64_t nonzero = context.number("SELECT COUNT(*) " + joined + " AND r.nonzero > 0");
-  report.observations = nonzero;
-  if (seen > 0 && nonzero == 0) report.missing.push_back("every tail that was read is zero");
+  const auto seen = context.first_row(
+      "SELECT COUNT(*), SUM(r.nonzero > 0), SUM(r.nonzero), SUM(r.elements), SUM(r.effective <> r.naive), "
+      "SUM(r.naive_nonzero > 0) FROM tail_read r JOIN transfer t ON t.transfer = r.transfer AND t.rank = r.rank JOIN "
+      "(SELECT process, rank, entry, MAX(base) AS base, MAX(page_stride) AS page_stride FROM entry WHERE origin = 0 AND "
+      "kind = 3 GROUP BY process, rank, entry) e ON e.process = r.process AND e.rank = r.rank AND e.entry = r.entry WHERE "
+      "t.direction = 1 AND r.effective = e.base + r.block * e.page_stride",
+      6);
+  report.observations = seen[1];
+  if (seen[0] > 0 && seen[1] == 0) report.missing.push_back("every tail that was read is zero");
   report.figures = {
-      {"observations", seen},
-      {"nonzero", nonzero},
-      {"nonzero_elements", context.number("SELECT SUM(r.nonzero) " + joined)},
-      {"elements", context.number("SELECT SUM(r.elements) " + joined)},
-      {"strided", context.number("SELECT COUNT(*) " + joined + " AND r.effective <> r.naive")},
-      {"naive_nonzero", context.number("SELECT COUNT(*) " + joined + " AND r.naive_nonzero > 0")},
+      {"observations", seen[0]},
+      {"nonzero", seen[1]},
+      {"nonzero_elements", seen[2]},
+      {"elements", seen[3]},
+      {"strided", seen[4]},
+      {"naive_nonzero", seen[5]},
       {"reads_without_load", context.number("SELECT COUNT(*) FROM tail_read WHERE transfer = 0")},
   };
 }
