@@ -80,6 +80,18 @@ void Owner::kill() {
   ::waitpid(pid_, nullptr, 0);
 }
 
+namespace {
+
+// What orders this read behind the stream's work went through another process, where the thread
+// sanitizer does not look.
+__attribute__((no_sanitize("thread"))) void peek(uint8_t* to, const std::byte* from,
+                                                 uint64_t bytes) {
+  for (uint64_t i = 0; i < bytes; ++i)
+    to[i] = static_cast<uint8_t>(*const_cast<const volatile std::byte*>(from + i));
+}
+
+} // namespace
+
 int serve_as_owner(int argc, char** argv) {
   if (argc != 3 || std::strcmp(argv[1], "--owner") != 0) return -1;
   const int fd = std::atoi(argv[2]);
@@ -96,7 +108,7 @@ int serve_as_owner(int argc, char** argv) {
     } else if (p.op == 'f') {
       device::enqueue(stream, [=] { std::memset(memory + p.a, p.handle[0], p.b); });
     } else if (p.op == 'r') {
-      std::memcpy(p.data, memory + p.a, p.b);
+      peek(p.data, memory + p.a, p.b);
     } else if (p.op == 'e') {
       events.push_back(device::Event::interprocess());
       events.back().record(stream);
