@@ -16,7 +16,7 @@ schema::Result<PresetFacts> preset_facts(const std::string& preset) {
   Process engine;
   if (Status s = engine.start(options); !s.ok()) return s;
   std::string text;
-  for (std::string line; engine.read_line(&line, 10000);) text += line + "\n";
+  for (std::string line; engine.read_line(&line, 120000);) text += line + "\n";
   if (engine.wait() != 0)
     return Status(Code::invalid_argument, "the engine does not know preset '" + preset + "' (its message is above)");
   json facts = json::parse(text, nullptr, false);

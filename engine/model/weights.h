@@ -19,7 +19,7 @@ namespace hitproof::engine {
 struct WeightRecipe {
   float output_gain = 0.08f;     ///< o_proj and down_proj, over sqrt(fan in)
   float query_gain = 2.0f;       ///< q_b_proj and the key half of kv_b_proj
-  float self_penalty = 0.5f;     ///< part of a token's own embedding taken out of its lm_head row
+  float self_penalty = 0.55f;    ///< part of a token's own embedding taken out of its lm_head row
   float mtp_state_gain = 0.1f;   ///< hidden half of eh_proj
   float mtp_output_gain = 0.02f; ///< o_proj and down_proj of the MTP layer
   float norm_spread = 0.1f;      ///< norm weights are 1 + spread * normal
