@@ -29,7 +29,9 @@ Status SegmentPool::open(const std::string& dir, std::size_t segments) {
 void SegmentPool::fill() {
   if (control_ == nullptr || target_ == 0) return;
   static const auto zeros = std::make_unique<char[]>(journal_segment_bytes);
-  for (;;) {
+  // At most the pool's size in one call: writers at full speed take them as fast as they are made,
+  // and the caller has rows to move.
+  for (std::size_t made = 0; made < target_; ++made) {
     const std::uint64_t tail = __atomic_load_n(&control_->pool_tail, __ATOMIC_ACQUIRE);
     const std::uint64_t head = __atomic_load_n(&control_->pool_head, __ATOMIC_ACQUIRE);
     if (tail - head >= target_) return;

@@ -15,8 +15,8 @@ class SegmentPool {
  public:
   // Makes the folders and the control page of `<dir>/journal`. Precondition of the rest: it was ok.
   Status open(const std::string& dir, std::size_t segments);
-  // Makes segments until `segments` are waiting. A full disk is not an error: writers then try for
-  // themselves and count what they lose.
+  // Makes segments until `segments` are waiting, or as many were made. A full disk is not an error:
+  // writers then try for themselves and count what they lose.
   void fill();
   // Removes the waiting segments and the pool's folder.
   void remove();
