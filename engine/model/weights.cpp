@@ -72,8 +72,11 @@ MtpWeights make_mtp(LayerMaker& maker) {
 
 WeightRecipe recipe_for(const ModelConfig& config) {
   WeightRecipe recipe;
-  // Reference comparisons must see every parameter at work.
-  if (config.exact()) recipe.a_log_spread = 0.5f;
+  if (config.exact()) {
+    // Reference comparisons must see every parameter at work; their vectors were made with these two.
+    recipe.a_log_spread = 0.5f;
+    recipe.self_penalty = 0.5f;
+  }
   return recipe;
 }
 
