@@ -72,7 +72,7 @@ TEST(KillSweep, EveryProcessAtManyMoments) {
   std::mt19937 random(7);
   int number = 0;
   for (const std::string victim : {"study", "front", "rank", "cache-server"}) {
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < 4; ++i) {
       const auto when = std::chrono::milliseconds(random() % 2500);
       const std::string out = dir.path("s" + std::to_string(number)), log = dir.path("log" + std::to_string(number));
       ++number;
