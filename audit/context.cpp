@@ -28,6 +28,8 @@ Context::Context(const std::string& dir)
     require(recording_.execute("ATTACH " + quoted(reference_path()) + " AS reference"));
     has_reference_ = true;
   }
+  // The joins' own indexes live in memory: spilled to files they would cost more than the reading.
+  require(recording_.execute("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -262144; PRAGMA mmap_size = 1073741824"));
   set_strangers_aside();
   arm_ = fact("arm");
   ranks_ = numbers("SELECT DISTINCT rank FROM entry WHERE origin = 0 ORDER BY rank");

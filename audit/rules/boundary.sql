@@ -11,9 +11,9 @@ grid AS (SELECT MAX(chunk) AS chunk FROM state_entry),
 ranks AS (SELECT COUNT(DISTINCT rank) AS n FROM entry WHERE origin = 0),
 prompt AS (SELECT request, MAX(prompt_tokens) AS n FROM request GROUP BY request),
 admitted AS ( -- newest admission of the request when the load was announced
-  SELECT *, MAX(CASE WHEN what = 0 THEN at END) OVER (
-    PARTITION BY request ORDER BY at, what ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS admitted_ns
-  FROM (SELECT 0 AS what, request, t_ns AS at, 0 AS transfer FROM admission
+  SELECT *, CAST(MAX(CASE WHEN what = 0 THEN at END) OVER (
+    PARTITION BY request ORDER BY at, what ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS admitted_ns
+  FROM (SELECT 0 AS what, request, t_ns AS at, CAST(0 AS BIGINT) AS transfer FROM admission
         UNION ALL
         SELECT 1, request, t_ns, transfer FROM transfer WHERE direction = 1)),
 reload AS (

@@ -4,7 +4,7 @@
 -- Run: sqlite3 data/recording.sqlite < order.sql
 WITH
 named_event AS ( -- everything that names an event; 100 is a completion announced, 101 a wait announced
-  SELECT process, thread, event, op AS what, t_ns AS began, end_ns AS ended, seq, 0 AS transfer, stream,
+  SELECT process, thread, event, op AS what, t_ns AS began, end_ns AS ended, seq, CAST(0 AS BIGINT) AS transfer, stream,
          handle
     FROM order_op WHERE event <> 0 AND result = 0
   UNION ALL
@@ -19,8 +19,8 @@ life AS ( -- handles come back: a new life begins where an event is created or o
     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS life
   FROM named_event),
 handle AS ( -- bytes of IPC handles come back too: an import belongs to the newest earlier export
-  SELECT *, MAX(CASE WHEN what = 12 THEN began END) OVER (
-    PARTITION BY handle ORDER BY began ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS exported_ns
+  SELECT *, CAST(MAX(CASE WHEN what = 12 THEN began END) OVER (
+    PARTITION BY handle ORDER BY began ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS exported_ns
   FROM life WHERE what IN (12, 13)),
 same AS ( -- an event in one process and the event that it stands for in the process that made it
   SELECT i.process, i.event, i.life, x.process AS made_by, x.event AS made_event, x.life AS made_life
@@ -66,7 +66,7 @@ first_copy AS (
 produced AS ( -- newest step of the request on that rank that had begun when the transfer was announced
   SELECT what, transfer, rank, request, at, MAX(CASE WHEN what = 0 THEN at END) OVER (
     PARTITION BY rank, request ORDER BY at, what ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS step_ns
-  FROM (SELECT 0 AS what, 0 AS transfer, q.rank, q.request, s.t_ns AS at
+  FROM (SELECT 0 AS what, CAST(0 AS BIGINT) AS transfer, q.rank, q.request, s.t_ns AS at
           FROM step_request q JOIN step s ON s.step = q.step AND s.rank = q.rank AND s.process = q.process
         UNION ALL
         SELECT 1, transfer, rank, request, t_ns FROM transfer WHERE direction = 0)),
@@ -85,7 +85,7 @@ behind AS ( -- per save the newest record of its rank that its stream or its thr
     SELECT transfer, NULL AS on_thread, MAX(recorded_ns) OVER (
         PARTITION BY process, stream, made_by ORDER BY at, CASE WHEN transfer = 0 THEN 0 ELSE 1 END
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS on_stream
-    FROM (SELECT 0 AS transfer, process, stream, made_by, at, recorded_ns FROM edge WHERE what = 5
+    FROM (SELECT CAST(0 AS BIGINT) AS transfer, process, stream, made_by, at, recorded_ns FROM edge WHERE what = 5
           UNION ALL
           SELECT f.transfer, f.process, f.stream, p.process, f.t_ns, NULL
             FROM first_copy f JOIN transfer t ON t.transfer = f.transfer AND t.direction = 0
@@ -94,7 +94,7 @@ behind AS ( -- per save the newest record of its rank that its stream or its thr
     SELECT transfer, MAX(recorded_ns) OVER (
         PARTITION BY process, thread, made_by ORDER BY at, CASE WHEN transfer = 0 THEN 0 ELSE 1 END
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), NULL
-    FROM (SELECT 0 AS transfer, process, thread, made_by, at, recorded_ns FROM edge WHERE what IN (3, 4)
+    FROM (SELECT CAST(0 AS BIGINT) AS transfer, process, thread, made_by, at, recorded_ns FROM edge WHERE what IN (3, 4)
           UNION ALL
           SELECT f.transfer, f.process, f.thread, p.process, f.t_ns, NULL
             FROM first_copy f JOIN transfer t ON t.transfer = f.transfer AND t.direction = 0
@@ -126,7 +126,7 @@ busy_block AS (
 taken AS ( -- next time the block manager frees or gives out a block after a transfer was announced
   SELECT what, transfer, block, t_ns, MIN(CASE WHEN what = 1 THEN t_ns END) OVER (
     PARTITION BY block ORDER BY t_ns DESC, what ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next_ns
-  FROM (SELECT 1 AS what, 0 AS transfer, block, t_ns FROM block WHERE op IN (0, 1)
+  FROM (SELECT 1 AS what, CAST(0 AS BIGINT) AS transfer, block, t_ns FROM block WHERE op IN (0, 1)
         UNION ALL
         SELECT 0, transfer, block, began FROM busy_block))
 SELECT 'read_before_load_waited_for' AS violation,

@@ -51,9 +51,9 @@ digest AS ( -- what left and what landed; a save leaves the device (place 0), a 
 leg AS (
   SELECT p.*, m.copies, m.refused, m.right_bytes, m.all_bytes, d.left_content, d.left_page,
          d.landed_content, d.landed_page, d.nonzero, d.bytes AS digest_bytes,
-         MAX(CASE WHEN p.direction = 0 AND p.held = 0 THEN p.t_ns END) OVER (
+         CAST(MAX(CASE WHEN p.direction = 0 AND p.held = 0 THEN p.t_ns END) OVER (
            PARTITION BY p.process, p.host_object, p.host_offset ORDER BY p.t_ns, p.seq
-           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS stored_ns
+           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS stored_ns
   FROM page p
   JOIN moved m ON m.transfer = p.transfer AND m.entry = p.entry AND m.block = p.block
               AND m.token_end = p.token_end

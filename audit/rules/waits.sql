@@ -3,7 +3,7 @@
 -- Run: sqlite3 data/recording.sqlite < waits.sql
 WITH
 named_event AS ( -- everything that names an event; 100 is a completion announced, 101 a wait announced
-  SELECT process, event, op AS what, t_ns AS began, end_ns AS ended, seq, 0 AS transfer, stream, handle
+  SELECT process, event, op AS what, t_ns AS began, end_ns AS ended, seq, CAST(0 AS BIGINT) AS transfer, stream, handle
     FROM order_op WHERE event <> 0 AND result = 0
   UNION ALL
   SELECT process, event, 100, t_ns, t_ns, seq, transfer, 0, NULL FROM transfer_mark
@@ -17,8 +17,8 @@ life AS ( -- handles come back: a new life begins where an event is created or o
     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS life
   FROM named_event),
 handle AS ( -- bytes of IPC handles come back too: an import belongs to the newest earlier export
-  SELECT *, MAX(CASE WHEN what = 12 THEN began END) OVER (
-    PARTITION BY handle ORDER BY began ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS exported_ns
+  SELECT *, CAST(MAX(CASE WHEN what = 12 THEN began END) OVER (
+    PARTITION BY handle ORDER BY began ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS exported_ns
   FROM life WHERE what IN (12, 13)),
 same AS ( -- an event in one process and the event that it stands for in the process that made it
   SELECT i.process, i.event, i.life, x.process AS made_by, x.event AS made_event, x.life AS made_life
@@ -81,7 +81,7 @@ source AS (
 given_out AS ( -- next time a saved block's id is given out after the save was announced
   SELECT what, transfer, block, t_ns, MIN(CASE WHEN what = 1 THEN t_ns END) OVER (
     PARTITION BY block ORDER BY t_ns DESC, what ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next_ns
-  FROM (SELECT 1 AS what, 0 AS transfer, block, t_ns FROM block WHERE op = 0
+  FROM (SELECT 1 AS what, CAST(0 AS BIGINT) AS transfer, block, t_ns FROM block WHERE op = 0
         UNION ALL
         SELECT 0, s.transfer, s.block, t.t_ns FROM source s JOIN transfer t ON t.transfer = s.transfer))
 SELECT 'save_not_waited_for' AS violation, CASE WHEN ops > 0 THEN 'fail' ELSE 'inconclusive' END AS effect,

@@ -150,6 +150,9 @@ const std::vector<Mutation>& mutations() {
       {"waits_harmless_query_after_query", "waits", nullptr, false,
        "INSERT INTO order_op SELECT process, thread, seq + 1000000, t_ns + 1, stream, event, t_ns + 2, value, handle, 600, "
        "call, 3, device FROM order_op WHERE op = 4"},
+      {"waits_harmless_save_of_an_engine_that_is_not_recorded", "waits", nullptr, false,
+       "INSERT INTO transfer SELECT process, thread, seq + 1000000, 1, 77, request, stream, key, rank, direction, "
+       "token_begin, token_end, boundary, next_token, pages FROM transfer WHERE transfer = " ONE_SAVE},
       {"waits_harmless_reuse_after_the_wait", "waits", nullptr, false,
        "INSERT INTO reuse SELECT w.process, w.thread, w.seq + 1000000, w.end_ns + 10, w.transfer, 1, 1, w.rank, 3 FROM "
        "wait w WHERE w.transfer = " ONE_SAVE},
