@@ -50,11 +50,14 @@ Status Recording::Impl::check_version() {
   Prepared query;
   Status status = query.prepare(db, "SELECT value FROM recording WHERE key = 'format_version'");
   if (status.code() == Code::invalid_argument) {
-    // Tables come in one transaction: a database without any is one whose writer was killed before it.
+    // Tables come in one transaction: a database without any is one whose writer was killed before
+    // it.
     Prepared tables;
     if (Status s = tables.prepare(db, "SELECT COUNT(*) FROM sqlite_master"); !s.ok()) return s;
     if (sqlite3_step(tables.get()) == SQLITE_ROW && sqlite3_column_int64(tables.get(), 0) == 0)
-      return Status(Code::incomplete, path + ": the recording had only begun when its writer ended; it holds nothing");
+      return Status(Code::incomplete,
+                    path +
+                        ": the recording had only begun when its writer ended; it holds nothing");
     return Status(Code::corruption, path + ": a database, but not a Hitproof recording");
   }
   if (!status.ok()) return std::move(status).with_context("read " + path);
