@@ -9,7 +9,8 @@
 namespace hitproof::audit {
 namespace {
 
-// Damage that makes the records themselves doubtful; an archive that is merely not closed is not damaged.
+// Damage that makes the records themselves doubtful; an archive that is merely not closed is not
+// damaged.
 bool is_damage(const schema::ArchiveProblem& problem) {
   return problem.kind != schema::ArchiveProblemKind::not_closed &&
          problem.kind != schema::ArchiveProblemKind::leftover;
@@ -55,7 +56,8 @@ Report audit(const std::string& dir) {
   if (report.verdict == Verdict::not_applicable) report.verdict = Verdict::inconclusive;
   report.reloads = reload_rows(context);
   auto excluded = context.query("SELECT what, reason FROM exclusion ORDER BY id");
-  while (excluded.next()) report.exclusions.push_back(excluded.text(0) + ": " + excluded.text(1));
+  while (excluded.next())
+    report.exclusions.push_back(excluded.text(0) + ": " + excluded.text(1));
   require(excluded.status());
   return report;
 }
@@ -68,7 +70,8 @@ schema::Result<Report> audit_archive(const std::string& dir, const Options& opti
     return schema::Status(schema::Code::not_found, dir + ": no such folder");
   }
   if (!schema::is_archive(dir) && !std::filesystem::exists(dir + "/data/recording.sqlite", error)) {
-    return schema::Status(schema::Code::not_found, dir + ": neither an archive nor a recording is there");
+    return schema::Status(schema::Code::not_found,
+                          dir + ": neither an archive nor a recording is there");
   }
   if (options.refuse_damaged) {
     if (auto status = refuse_damage(dir); !status.ok()) return status;

@@ -1,5 +1,5 @@
-// The auditor: reads an archive's records and recomputes every verdict from them. It needs no GPU, no
-// engine and no network, changes nothing in the archive, and believes no field that says "pass".
+// The auditor: reads an archive's records and recomputes every verdict from them. It needs no GPU,
+// no engine and no network, changes nothing in the archive, and believes no field that says "pass".
 //
 // A recording that was never closed is audited too; its verdict is then inconclusive at best.
 #pragma once
@@ -12,14 +12,14 @@
 namespace hitproof::audit {
 
 struct Options {
-  // Refuse an archive whose files are not those of its manifests (Code::corruption, naming the files).
-  // Without it the problems appear as findings of rule evidence.
+  // Refuse an archive whose files are not those of its manifests (Code::corruption, naming the
+  // files). Without it the problems appear as findings of rule evidence.
   bool refuse_damaged = true;
 };
 
 // Audits the recording in `dir` (`dir/data/recording.sqlite`, the control arm in
-// `dir/data/reference/recording.sqlite` where there is one). Errors: not_found (no recording there),
-// corruption (damaged archive or database), newer_format, io_error.
+// `dir/data/reference/recording.sqlite` where there is one). Errors: not_found (no recording
+// there), corruption (damaged archive or database), newer_format, io_error.
 schema::Result<Report> audit_archive(const std::string& dir, const Options& options = {});
 
 } // namespace hitproof::audit

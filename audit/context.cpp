@@ -29,14 +29,16 @@ Context::Context(const std::string& dir)
     has_reference_ = true;
   }
   // The joins' own indexes live in memory: spilled to files they would cost more than the reading.
-  require(recording_.execute("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -262144; PRAGMA mmap_size = 1073741824"));
+  require(recording_.execute(
+      "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -262144; PRAGMA mmap_size = 1073741824"));
   set_strangers_aside();
   arm_ = fact("arm");
   ranks_ = numbers("SELECT DISTINCT rank FROM entry WHERE origin = 0 ORDER BY rank");
   if (ranks_.empty()) ranks_ = numbers("SELECT DISTINCT rank FROM transfer ORDER BY rank");
-  first_ns_ = number("SELECT MIN(t) FROM (SELECT MIN(t_ns) AS t FROM process UNION ALL "
-                     "SELECT MIN(t_ns) FROM entry UNION ALL SELECT MIN(t_ns) FROM request UNION ALL "
-                     "SELECT MIN(t_ns) FROM transfer)");
+  first_ns_ =
+      number("SELECT MIN(t) FROM (SELECT MIN(t_ns) AS t FROM process UNION ALL "
+             "SELECT MIN(t_ns) FROM entry UNION ALL SELECT MIN(t_ns) FROM request UNION ALL "
+             "SELECT MIN(t_ns) FROM transfer)");
   auto entries = query("SELECT rank, entry, MAX(name) FROM entry GROUP BY rank, entry");
   while (entries.next()) {
     names_[{entries.integer(0), entries.integer(1)}] = entries.text(2);
@@ -45,12 +47,14 @@ Context::Context(const std::string& dir)
 }
 
 void Context::set_strangers_aside() {
-  // A cache server that several engines use also transfers for those that are not part of this recording.
-  // What it did before the first recorded request was for them: no recorded process can answer for it.
+  // A cache server that several engines use also transfers for those that are not part of this
+  // recording. What it did before the first recorded request was for them: no recorded process can
+  // answer for it.
   const char* const before = "t_ns < (SELECT MIN(t_ns) FROM main.request)";
   strangers_ = number(std::string("SELECT COUNT(*) FROM main.transfer WHERE ") + before);
   if (strangers_ == 0) return;
-  require(recording_.execute(std::string("CREATE TEMP VIEW transfer AS SELECT * FROM main.transfer WHERE NOT ") + before));
+  require(recording_.execute(
+      std::string("CREATE TEMP VIEW transfer AS SELECT * FROM main.transfer WHERE NOT ") + before));
 }
 
 std::string Context::reference_path() const { return dir_ + "/data/reference/recording.sqlite"; }
@@ -74,7 +78,8 @@ std::vector<std::int64_t> Context::first_row(const std::string& sql, std::size_t
   std::vector<std::int64_t> out(columns, 0);
   auto q = query(sql);
   if (q.next()) {
-    for (std::size_t i = 0; i < columns; ++i) out[i] = q.integer(static_cast<int>(i));
+    for (std::size_t i = 0; i < columns; ++i)
+      out[i] = q.integer(static_cast<int>(i));
   }
   require(q.status());
   return out;
@@ -83,7 +88,8 @@ std::vector<std::int64_t> Context::first_row(const std::string& sql, std::size_t
 std::vector<std::int64_t> Context::numbers(const std::string& sql) {
   std::vector<std::int64_t> out;
   auto q = query(sql);
-  while (q.next()) out.push_back(q.integer(0));
+  while (q.next())
+    out.push_back(q.integer(0));
   require(q.status());
   return out;
 }

@@ -1,5 +1,5 @@
-// The recording under audit and what every rule wants to know of it. Inside the auditor errors travel
-// as AuditError; audit_archive turns them into a Status.
+// The recording under audit and what every rule wants to know of it. Inside the auditor errors
+// travel as AuditError; audit_archive turns them into a Status.
 #pragma once
 
 #include "schema/recording.h"

@@ -35,8 +35,12 @@ Json finding_json(const Finding& f) {
   j["first"] = subject_json(f.first);
   Json witness = Json::array();
   for (const WitnessRecord& r : f.witness) {
-    witness.push_back({{"table", r.table}, {"process", r.process}, {"thread", r.thread}, {"seq", r.seq},
-                       {"at_ms", r.at_ms}, {"words", r.words}});
+    witness.push_back({{"table", r.table},
+                       {"process", r.process},
+                       {"thread", r.thread},
+                       {"seq", r.seq},
+                       {"at_ms", r.at_ms},
+                       {"words", r.words}});
   }
   j["witness"] = std::move(witness);
   j["query"] = f.query;
@@ -54,7 +58,8 @@ Json rule_json(const RuleReport& r) {
   }
   j["missing"] = r.missing;
   Json findings = Json::array();
-  for (const Finding& f : r.findings) findings.push_back(finding_json(f));
+  for (const Finding& f : r.findings)
+    findings.push_back(finding_json(f));
   j["findings"] = std::move(findings);
   return j;
 }
@@ -91,14 +96,17 @@ std::string to_json(const Report& report) {
   j["preset"] = report.preset;
   j["reference"] = report.has_reference;
   for (const RuleReport& r : report.rules) {
-    if (r.name == "pages") j["bytes"] = {{"h2d", r.figure("h2d_bytes")}, {"d2h", r.figure("d2h_bytes")}};
+    if (r.name == "pages")
+      j["bytes"] = {{"h2d", r.figure("h2d_bytes")}, {"d2h", r.figure("d2h_bytes")}};
     j[r.name] = rule_json(r);
   }
   Json reloads = Json::array();
-  for (const ReloadRow& row : report.reloads) reloads.push_back(reload_json(row));
+  for (const ReloadRow& row : report.reloads)
+    reloads.push_back(reload_json(row));
   j["boundary_matrix"] = std::move(reloads);
   j["exclusions"] = report.exclusions;
-  // Text in a recording may hold any bytes; what is not UTF-8 is shown as the replacement character.
+  // Text in a recording may hold any bytes; what is not UTF-8 is shown as the replacement
+  // character.
   return j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

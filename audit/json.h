@@ -1,5 +1,6 @@
 // A report as JSON (the words of architecture.md): per rule an object with its figures under their
-// names, its verdict, observations, bound and findings; `bytes` of the page moves; the overall verdict.
+// names, its verdict, observations, bound and findings; `bytes` of the page moves; the overall
+// verdict.
 #pragma once
 
 #include "audit/report.h"

@@ -39,11 +39,13 @@ std::string Report::sentence() const {
     }
     return "PASS: every rule that applies to this arm holds.";
   }
-  case Verdict::fail: return "FAIL: refuted by rule " + names_of(rules, Verdict::fail) + ".";
+  case Verdict::fail:
+    return "FAIL: refuted by rule " + names_of(rules, Verdict::fail) + ".";
   case Verdict::inconclusive:
     return "INCONCLUSIVE: nothing wrong was seen, but not enough was seen either (" +
            names_of(rules, Verdict::inconclusive) + ").";
-  case Verdict::not_applicable: break;
+  case Verdict::not_applicable:
+    break;
   }
   return "INCONCLUSIVE: no rule applies to this recording.";
 }

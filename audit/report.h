@@ -37,13 +37,13 @@ struct Subject {
 // All violations of one kind, shown by the first of them.
 struct Finding {
   std::string rule;
-  std::string violation; // identifier, stable: "page_not_copied"
+  std::string violation;          // identifier, stable: "page_not_copied"
   Verdict effect = Verdict::fail; // fail, inconclusive, or pass for a mere note
   std::int64_t count = 0;
   std::string words; // the first one, as a sentence
   Subject first;
   std::vector<WitnessRecord> witness; // of the first one, in order of time
-  std::string query; // shows the witness' main record in the sqlite3 shell
+  std::string query;                  // shows the witness' main record in the sqlite3 shell
 };
 
 struct RuleReport {
@@ -63,11 +63,11 @@ struct RuleReport {
 // One reload in the form of the boundary matrix (study.md, section 2).
 struct ReloadRow {
   std::int64_t request = 0, prompt_tokens = 0;
-  std::int64_t label = 0;                // B_label, from the transfers; -1 where the ranks disagree
-  std::vector<std::int64_t> content;     // B_content: what every loaded state page can stand for
+  std::int64_t label = 0;            // B_label, from the transfers; -1 where the ranks disagree
+  std::vector<std::int64_t> content; // B_content: what every loaded state page can stand for
   bool content_observed = false;
-  bool unanimous = false; // every page on every rank can stand for each number in `content`
-  std::int64_t computed = 0;             // p
+  bool unanimous = false;    // every page on every rank can stand for each number in `content`
+  std::int64_t computed = 0; // p
   std::int64_t scheduled = 0, drafts = 0;
   std::int64_t chunks = 0;               // loaded, per rank
   std::vector<std::int64_t> rows, bytes; // H2D, by rank

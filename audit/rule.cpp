@@ -16,7 +16,7 @@ Violation read_violation(const schema::Query& q) {
   Violation v;
   v.id = q.text(0);
   const std::string effect = q.text(1);
-  v.effect = effect == "fail" ? Verdict::fail
+  v.effect = effect == "fail"   ? Verdict::fail
              : effect == "note" ? Verdict::pass
                                 : Verdict::inconclusive;
   v.subject.at_ns = optional_number(q, 2);
@@ -38,7 +38,8 @@ bool earlier(const Subject& a, const Subject& b) {
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
+  for (std::size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + with.size())) {
     text.replace(at, what.size(), with);
   }
   return text;
@@ -111,7 +112,8 @@ void conclude(RuleReport& report) {
   if (report.verdict == Verdict::not_applicable && report.findings.empty()) return;
   if (report.observations == 0) report.missing.push_back("nothing was observed");
   report.verdict = report.missing.empty() ? Verdict::pass : Verdict::inconclusive;
-  for (const Finding& f : report.findings) report.verdict = worse(report.verdict, f.effect);
+  for (const Finding& f : report.findings)
+    report.verdict = worse(report.verdict, f.effect);
   report.bound = rule_of_three(report.observations);
 }
 
@@ -122,9 +124,9 @@ bool not_applicable_to_control(Context& context, RuleReport& report) {
 }
 
 std::span<const Rule* const> all_rules() noexcept {
-  static const Rule* const rules[] = {&pages_rule,       &poison_rule, &tails_rule, &waits_rule,
-                                      &boundary_rule,    &generations_rule, &order_rule, &keys_rule,
-                                      &control_rule,     &evidence_rule};
+  static const Rule* const rules[] = {&pages_rule,    &poison_rule,      &tails_rule, &waits_rule,
+                                      &boundary_rule, &generations_rule, &order_rule, &keys_rule,
+                                      &control_rule,  &evidence_rule};
   return rules;
 }
 

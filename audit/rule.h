@@ -14,8 +14,8 @@
 
 namespace hitproof::audit {
 
-// One kind of violation in words. Placeholders: {rank} {transfer} {request} {entry} {block} {process}
-// {op} {expected} {actual}.
+// One kind of violation in words. Placeholders: {rank} {transfer} {request} {entry} {block}
+// {process} {op} {expected} {actual}.
 struct Sentence {
   const char* violation;
   const char* words;

@@ -13,7 +13,7 @@ struct Column {
 };
 
 struct Table {
-  std::string id;    // file name without suffix: "boundary_matrix"
+  std::string id; // file name without suffix: "boundary_matrix"
   std::string title;
   std::vector<Column> columns;
   std::vector<std::vector<std::string>> rows;

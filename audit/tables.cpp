@@ -8,16 +8,19 @@ namespace {
 
 std::string joined(const std::vector<std::int64_t>& list) {
   std::string out;
-  for (const std::int64_t n : list) out += (out.empty() ? "" : " or ") + std::to_string(n);
+  for (const std::int64_t n : list)
+    out += (out.empty() ? "" : " or ") + std::to_string(n);
   return out;
 }
 
 // One number where all ranks agree, else all of them.
 std::string per_rank(const std::vector<std::int64_t>& list) {
   if (list.empty()) return "-";
-  if (std::all_of(list.begin(), list.end(), [&](std::int64_t n) { return n == list[0]; })) return grouped(list[0]);
+  if (std::all_of(list.begin(), list.end(), [&](std::int64_t n) { return n == list[0]; }))
+    return grouped(list[0]);
   std::string out;
-  for (const std::int64_t n : list) out += (out.empty() ? "" : "/") + grouped(n);
+  for (const std::int64_t n : list)
+    out += (out.empty() ? "" : "/") + grouped(n);
   return out;
 }
 
@@ -48,24 +51,34 @@ struct Check {
 
 std::string grouped(std::int64_t number) {
   std::string digits = std::to_string(number < 0 ? -number : number);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  for (std::size_t at = digits.size(); at > 3; at -= 3)
+    digits.insert(at - 3, ",");
   return (number < 0 ? "-" : "") + digits;
 }
 
 Table boundary_matrix(const Report& report) {
   Table t;
   t.id = "boundary_matrix";
-  t.title = "Boundary matrix (" + (report.lookup.empty() ? std::string("lookup unknown") : report.lookup + " lookup") +
+  t.title = "Boundary matrix (" +
+            (report.lookup.empty() ? std::string("lookup unknown") : report.lookup + " lookup") +
             "): what each reload restored and where it resumed";
-  t.columns = {{"N", "tokens"},          {"B label", "tokens"},       {"B content", "tokens"},
-               {"p", "tokens"},          {"scheduled", "tokens"},     {"drafts", "tokens"},
-               {"chunks", "count"},      {"H2D rows/rank", "count"},  {"H2D bytes/rank", "bytes"},
-               {"first difference", "index"}, {"B = p", "", false}};
+  t.columns = {{"N", "tokens"},
+               {"B label", "tokens"},
+               {"B content", "tokens"},
+               {"p", "tokens"},
+               {"scheduled", "tokens"},
+               {"drafts", "tokens"},
+               {"chunks", "count"},
+               {"H2D rows/rank", "count"},
+               {"H2D bytes/rank", "bytes"},
+               {"first difference", "index"},
+               {"B = p", "", false}};
   for (const ReloadRow& row : report.reloads) {
-    t.rows.push_back({std::to_string(row.prompt_tokens), row.label < 0 ? "ranks disagree" : std::to_string(row.label),
-                      content_of(row), std::to_string(row.computed), std::to_string(row.scheduled),
-                      std::to_string(row.drafts), std::to_string(row.chunks), per_rank(row.rows), per_rank(row.bytes),
-                      difference_of(row), row.aligned ? "yes" : "NO"});
+    t.rows.push_back({std::to_string(row.prompt_tokens),
+                      row.label < 0 ? "ranks disagree" : std::to_string(row.label), content_of(row),
+                      std::to_string(row.computed), std::to_string(row.scheduled),
+                      std::to_string(row.drafts), std::to_string(row.chunks), per_rank(row.rows),
+                      per_rank(row.bytes), difference_of(row), row.aligned ? "yes" : "NO"});
   }
   return t;
 }
@@ -74,7 +87,10 @@ Table regression_table(const Report& report) {
   Table t;
   t.id = "regression";
   t.title = "Instrumented regression: totals recomputed from the records";
-  t.columns = {{"check", "", false}, {"figure", ""}, {"verdict", "", false}, {"none seen, 95 % bound", "", false}};
+  t.columns = {{"check", "", false},
+               {"figure", ""},
+               {"verdict", "", false},
+               {"none seen, 95 % bound", "", false}};
   const Check checks[] = {
       {"generations", "candidate/control generations equal", {"equal", "compared"}},
       {"generations", "cold/reload generations equal", {"reloads_equal", "reloads_compared"}},
@@ -102,7 +118,8 @@ Table regression_table(const Report& report) {
     const RuleReport* r = report.rule(c.rule);
     if (!r || r->verdict == Verdict::not_applicable) continue;
     std::string figure;
-    for (const char* name : c.figures) figure += (figure.empty() ? "" : " of ") + grouped(r->figure(name));
+    for (const char* name : c.figures)
+      figure += (figure.empty() ? "" : " of ") + grouped(r->figure(name));
     t.rows.push_back({c.what, figure, verdict_words(r->verdict), bound_words(*r)});
   }
   return t;
@@ -112,15 +129,22 @@ Table rule_table(const Report& report) {
   Table t;
   t.id = "rules";
   t.title = "Rules";
-  t.columns = {{"rule", "", false}, {"verdict", "", false}, {"observations", "count"}, {"findings", "count"},
+  t.columns = {{"rule", "", false},
+               {"verdict", "", false},
+               {"observations", "count"},
+               {"findings", "count"},
                {"why", "", false}};
   for (const RuleReport& r : report.rules) {
     std::int64_t findings = 0;
-    for (const Finding& f : r.findings) findings += f.effect == Verdict::pass ? 0 : f.count;
+    for (const Finding& f : r.findings)
+      findings += f.effect == Verdict::pass ? 0 : f.count;
     std::string why;
-    for (const std::string& m : r.missing) why += (why.empty() ? "" : "; ") + m;
-    if (why.empty() && r.verdict != Verdict::pass && !r.findings.empty()) why = r.findings.front().violation;
-    t.rows.push_back({r.name, verdict_words(r.verdict), grouped(r.observations), grouped(findings), why});
+    for (const std::string& m : r.missing)
+      why += (why.empty() ? "" : "; ") + m;
+    if (why.empty() && r.verdict != Verdict::pass && !r.findings.empty())
+      why = r.findings.front().violation;
+    t.rows.push_back(
+        {r.name, verdict_words(r.verdict), grouped(r.observations), grouped(findings), why});
   }
   return t;
 }
@@ -129,11 +153,15 @@ Table finding_table(const Report& report) {
   Table t;
   t.id = "findings";
   t.title = "Findings";
-  t.columns = {{"rule", "", false}, {"violation", "", false}, {"effect", "", false}, {"count", "count"},
+  t.columns = {{"rule", "", false},
+               {"violation", "", false},
+               {"effect", "", false},
+               {"count", "count"},
                {"first", "", false}};
   for (const RuleReport& r : report.rules) {
     for (const Finding& f : r.findings) {
-      t.rows.push_back({f.rule, f.violation, f.effect == Verdict::pass ? "note" : verdict_words(f.effect),
+      t.rows.push_back({f.rule, f.violation,
+                        f.effect == Verdict::pass ? "note" : verdict_words(f.effect),
                         grouped(f.count), f.words});
     }
   }
@@ -141,7 +169,8 @@ Table finding_table(const Report& report) {
 }
 
 std::vector<Table> report_tables(const Report& report) {
-  return {boundary_matrix(report), regression_table(report), rule_table(report), finding_table(report)};
+  return {boundary_matrix(report), regression_table(report), rule_table(report),
+          finding_table(report)};
 }
 
 } // namespace hitproof::audit

@@ -4,10 +4,14 @@ namespace hitproof::audit {
 
 const char* verdict_name(Verdict verdict) noexcept {
   switch (verdict) {
-  case Verdict::pass: return "pass";
-  case Verdict::not_applicable: return "not_applicable";
-  case Verdict::inconclusive: return "inconclusive";
-  case Verdict::fail: return "fail";
+  case Verdict::pass:
+    return "pass";
+  case Verdict::not_applicable:
+    return "not_applicable";
+  case Verdict::inconclusive:
+    return "inconclusive";
+  case Verdict::fail:
+    return "fail";
   }
   return "inconclusive";
 }
@@ -19,10 +23,14 @@ const char* verdict_words(Verdict verdict) noexcept {
 Verdict worse(Verdict a, Verdict b) noexcept {
   const auto rank = [](Verdict v) {
     switch (v) {
-    case Verdict::not_applicable: return 0;
-    case Verdict::pass: return 1;
-    case Verdict::inconclusive: return 2;
-    case Verdict::fail: return 3;
+    case Verdict::not_applicable:
+      return 0;
+    case Verdict::pass:
+      return 1;
+    case Verdict::inconclusive:
+      return 2;
+    case Verdict::fail:
+      return 3;
     }
     return 2;
   };

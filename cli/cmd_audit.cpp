@@ -17,7 +17,9 @@ struct AuditCommand : Command {
   bool despite_damage = false;
 
   const char* name() const override { return "audit"; }
-  const char* summary() const override { return "Recompute every verdict from an archive's records"; }
+  const char* summary() const override {
+    return "Recompute every verdict from an archive's records";
+  }
   const char* examples() const override {
     return "  hitproof audit out/demo/candidate\n"
            "  hitproof audit out/demo/candidate --json\n"
@@ -26,16 +28,19 @@ struct AuditCommand : Command {
 
   void add(CLI::App& app) override {
     app.add_option("DIR", dir, "Folder of the archive (contains data/recording.sqlite)");
-    app.add_option("--sql", show_sql, "Print the query that lists the violations of a rule, and stop")
+    app.add_option("--sql", show_sql,
+                   "Print the query that lists the violations of a rule, and stop")
         ->type_name("RULE");
-    app.add_flag("--despite-damage", despite_damage,
-                 "Audit an archive whose files do not fit its manifests; the damage becomes a finding");
+    app.add_flag(
+        "--despite-damage", despite_damage,
+        "Audit an archive whose files do not fit its manifests; the damage becomes a finding");
   }
 
   int print_sql() const {
     std::string known;
     for (const audit::Rule* rule : audit::all_rules()) {
-      for (const char* query : rule->queries) known += (known.empty() ? "" : ", ") + std::string(query);
+      for (const char* query : rule->queries)
+        known += (known.empty() ? "" : ", ") + std::string(query);
     }
     const char* sql = audit::rule_sql(show_sql);
     if (sql == nullptr) {
@@ -55,8 +60,10 @@ struct AuditCommand : Command {
     recover_leftovers(dir, common.quiet);
     const auto report = audit::audit_archive(dir, audit::Options{!despite_damage});
     if (!report.ok()) return complain_about_archive(report.status(), dir);
-    if (common.json) std::cout << audit::to_json(*report);
-    else print_report(*make_output(Format::text, std::cout, common.color), *report);
+    if (common.json)
+      std::cout << audit::to_json(*report);
+    else
+      print_report(*make_output(Format::text, std::cout, common.color), *report);
     return exit_code_of(report->verdict);
   }
 };

@@ -19,23 +19,30 @@ struct ExportCommand : Command {
   std::string only;
 
   const char* name() const override { return "export"; }
-  const char* summary() const override { return "Write an audit's tables as CSV or LaTeX (booktabs)"; }
+  const char* summary() const override {
+    return "Write an audit's tables as CSV or LaTeX (booktabs)";
+  }
   const char* examples() const override {
     return "  hitproof export out/demo/candidate --format csv --out tables\n"
            "  hitproof export out/demo/candidate --format latex --table boundary_matrix\n";
   }
   void add(CLI::App& app) override {
     app.add_option("DIR", dir, "Folder of the archive")->required();
-    app.add_option("--format", format, "csv or latex")->check(CLI::IsMember({"csv", "latex"}))->capture_default_str();
-    app.add_option("--out", out_dir, "Folder for one file a table; without it everything goes to stdout");
-    app.add_option("--table", only, "One table alone: boundary_matrix, regression, rules or findings");
+    app.add_option("--format", format, "csv or latex")
+        ->check(CLI::IsMember({"csv", "latex"}))
+        ->capture_default_str();
+    app.add_option("--out", out_dir,
+                   "Folder for one file a table; without it everything goes to stdout");
+    app.add_option("--table", only,
+                   "One table alone: boundary_matrix, regression, rules or findings");
   }
 
   int write_files(const std::vector<audit::Table>& tables, Format f) const {
     std::error_code error;
     std::filesystem::create_directories(out_dir, error);
     if (error) {
-      complain("make " + out_dir + ": " + error.message(), "choose a folder that can be written with --out");
+      complain("make " + out_dir + ": " + error.message(),
+               "choose a folder that can be written with --out");
       return exit_usage;
     }
     for (const audit::Table& t : tables) {
@@ -54,7 +61,8 @@ struct ExportCommand : Command {
 
   int run() override {
     if (common.json) {
-      complain("export writes csv or latex", "hitproof audit " + dir + " --json gives the same figures as JSON");
+      complain("export writes csv or latex",
+               "hitproof audit " + dir + " --json gives the same figures as JSON");
       return exit_usage;
     }
     const auto report = audit::audit_archive(dir);
@@ -63,7 +71,8 @@ struct ExportCommand : Command {
     if (!only.empty()) {
       std::erase_if(tables, [&](const audit::Table& t) { return t.id != only; });
       if (tables.empty()) {
-        complain("no table '" + only + "'", "choose one of: boundary_matrix, regression, rules, findings");
+        complain("no table '" + only + "'",
+                 "choose one of: boundary_matrix, regression, rules, findings");
         return exit_usage;
       }
     }

@@ -22,25 +22,31 @@ struct VerifyCommand : Command {
     return "  hitproof verify out/demo/candidate\n"
            "  (cd out/demo/candidate && sha256sum -c manifest-sha256.txt)\n";
   }
-  void add(CLI::App& app) override { app.add_option("DIR", dir, "Folder of the archive")->required(); }
+  void add(CLI::App& app) override {
+    app.add_option("DIR", dir, "Folder of the archive")->required();
+  }
 
   // The database must be whole as well: a file may be the one that was hashed and still not open.
   void check_database(std::vector<schema::ArchiveProblem>& problems) const {
     const auto add = [&](const schema::Status& status) {
       if (status.ok()) return;
       const bool newer = status.code() == schema::Code::newer_format;
-      problems.push_back({newer ? ArchiveProblemKind::newer_format : ArchiveProblemKind::changed_file,
-                          "data/recording.sqlite", status.message()});
+      problems.push_back(
+          {newer ? ArchiveProblemKind::newer_format : ArchiveProblemKind::changed_file,
+           "data/recording.sqlite", status.message()});
     };
     auto recording = schema::Recording::open_existing(dir);
-    if (recording.ok()) add(recording->check_integrity());
-    else if (recording.code() != schema::Code::not_found || problems.empty()) add(recording.status());
+    if (recording.ok())
+      add(recording->check_integrity());
+    else if (recording.code() != schema::Code::not_found || problems.empty())
+      add(recording.status());
   }
 
   static int exit_code(const std::vector<schema::ArchiveProblem>& problems) {
     int code = exit_pass;
     for (const auto& p : problems) {
-      const bool open = p.kind == ArchiveProblemKind::not_closed || p.kind == ArchiveProblemKind::leftover;
+      const bool open =
+          p.kind == ArchiveProblemKind::not_closed || p.kind == ArchiveProblemKind::leftover;
       if (!open) return exit_damaged;
       code = exit_inconclusive;
     }
@@ -53,8 +59,9 @@ struct VerifyCommand : Command {
     j["verdict"] = code == exit_pass ? "intact" : code == exit_damaged ? "damaged" : "not_closed";
     j["problems"] = nlohmann::ordered_json::array();
     for (const auto& p : problems) {
-      j["problems"].push_back(
-          {{"kind", schema::archive_problem_name(p.kind)}, {"file", p.file}, {"message", p.message}});
+      j["problems"].push_back({{"kind", schema::archive_problem_name(p.kind)},
+                               {"file", p.file},
+                               {"message", p.message}});
     }
     std::cout << j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   }
@@ -71,14 +78,18 @@ struct VerifyCommand : Command {
     }
     const auto out = make_output(Format::text, std::cout, common.color);
     for (const auto& p : problems) {
-      out->line(std::string(schema::archive_problem_name(p.kind)) + "  " + p.file + ": " + p.message);
+      out->line(std::string(schema::archive_problem_name(p.kind)) + "  " + p.file + ": " +
+                p.message);
     }
-    if (code == exit_pass) out->verdict("PASS: every file is the one that was written.", "hitproof audit " + dir);
+    if (code == exit_pass)
+      out->verdict("PASS: every file is the one that was written.", "hitproof audit " + dir);
     else if (code == exit_damaged) {
-      out->verdict("FAIL: the archive is damaged (" + std::to_string(problems.size()) + " problems).",
+      out->verdict("FAIL: the archive is damaged (" + std::to_string(problems.size()) +
+                       " problems).",
                    "hitproof audit " + dir + " --despite-damage");
     } else {
-      out->verdict("INCONCLUSIVE: the archive was never closed; what was recorded is readable.", "hitproof inspect " + dir);
+      out->verdict("INCONCLUSIVE: the archive was never closed; what was recorded is readable.",
+                   "hitproof inspect " + dir);
     }
     return code;
   }

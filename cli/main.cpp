@@ -1,13 +1,12 @@
 // The program `hitproof`: gathers the subcommands, reads the command line, runs one of them.
-#include <unistd.h>
+#include "cli/command.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <unistd.h>
 #include <vector>
-
-#include "cli/command.h"
 
 namespace hitproof::cli {
 
@@ -75,14 +74,14 @@ int run_program(int argc, char** argv) {
   return exit_usage;
 }
 
-}  // namespace
+} // namespace
 
 void complain(const std::string& message, const std::string& remedy) {
   std::fprintf(stderr, "hitproof: %s\n", message.c_str());
   if (!remedy.empty()) std::fprintf(stderr, "  what to do: %s\n", remedy.c_str());
 }
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli
 
 int main(int argc, char** argv) {
   try {

@@ -20,7 +20,9 @@ class TextOutput : public Output {
  public:
   TextOutput(std::ostream& stream, bool color) : out_(stream), color_(color) {}
 
-  void heading(const std::string& text) override { out_ << '\n' << paint("1", printable(text)) << "\n"; }
+  void heading(const std::string& text) override {
+    out_ << '\n' << paint("1", printable(text)) << "\n";
+  }
   void line(const std::string& text) override { out_ << printable(text) << '\n'; }
   void detail(const std::string& text) override { out_ << "    " << printable(text) << '\n'; }
 
@@ -31,7 +33,8 @@ class TextOutput : public Output {
       return;
     }
     std::vector<std::size_t> widths;
-    for (const auto& column : table.columns) widths.push_back(width_of(column.name));
+    for (const auto& column : table.columns)
+      widths.push_back(width_of(column.name));
     for (const auto& row : table.rows) {
       for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
         widths[i] = std::max(widths[i], width_of(printable(row[i])));
@@ -39,15 +42,20 @@ class TextOutput : public Output {
     }
     std::vector<std::string> names;
     std::size_t total = 0;
-    for (const auto& column : table.columns) names.push_back(column.name);
-    for (const std::size_t w : widths) total += w + 2;
+    for (const auto& column : table.columns)
+      names.push_back(column.name);
+    for (const std::size_t w : widths)
+      total += w + 2;
     print_row(table, names, widths);
     out_ << "  " << std::string(total > 2 ? total - 2 : 0, '-') << '\n';
-    for (const auto& row : table.rows) print_row(table, row, widths);
+    for (const auto& row : table.rows)
+      print_row(table, row, widths);
   }
 
   void verdict(const std::string& sentence, const std::string& next_command) override {
-    const char* code = sentence.rfind("PASS", 0) == 0 ? "1;32" : sentence.rfind("FAIL", 0) == 0 ? "1;31" : "1;33";
+    const char* code = sentence.rfind("PASS", 0) == 0   ? "1;32"
+                       : sentence.rfind("FAIL", 0) == 0 ? "1;31"
+                                                        : "1;33";
     out_ << '\n' << paint(code, printable(sentence)) << '\n';
     if (!next_command.empty()) out_ << "next: " << printable(next_command) << '\n';
   }
@@ -55,7 +63,8 @@ class TextOutput : public Output {
   std::string suffix() const override { return "txt"; }
 
  private:
-  void print_row(const audit::Table& table, const std::vector<std::string>& row, const std::vector<std::size_t>& widths) {
+  void print_row(const audit::Table& table, const std::vector<std::string>& row,
+                 const std::vector<std::size_t>& widths) {
     std::string text = "  ";
     for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
       const std::string cell = printable(row[i]);
@@ -86,16 +95,19 @@ class CsvOutput : public Output {
 
   void table(const audit::Table& table) override {
     std::vector<std::string> names;
-    for (const auto& column : table.columns) names.push_back(head_of(column, " [", "]"));
+    for (const auto& column : table.columns)
+      names.push_back(head_of(column, " [", "]"));
     print_row(names);
-    for (const auto& row : table.rows) print_row(row);
+    for (const auto& row : table.rows)
+      print_row(row);
   }
 
   std::string suffix() const override { return "csv"; }
 
  private:
   void print_row(const std::vector<std::string>& row) {
-    for (std::size_t i = 0; i < row.size(); ++i) out_ << (i ? "," : "") << csv_field(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i)
+      out_ << (i ? "," : "") << csv_field(row[i]);
     out_ << "\r\n";
   }
   std::ostream& out_;
@@ -110,15 +122,18 @@ class LatexOutput : public Output {
   void verdict(const std::string& sentence, const std::string&) override { line(sentence); }
 
   void table(const audit::Table& table) override {
-    out_ << "% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\caption{" << latex_text(table.title)
-         << "}\n\\label{tab:" << table.id << "}\n\\begin{tabular}{";
-    for (const auto& column : table.columns) out_ << (column.number ? 'r' : 'l');
+    out_ << "% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\caption{"
+         << latex_text(table.title) << "}\n\\label{tab:" << table.id << "}\n\\begin{tabular}{";
+    for (const auto& column : table.columns)
+      out_ << (column.number ? 'r' : 'l');
     out_ << "}\n\\toprule\n";
     std::vector<std::string> names;
-    for (const auto& column : table.columns) names.push_back(head_of(column, " (", ")"));
+    for (const auto& column : table.columns)
+      names.push_back(head_of(column, " (", ")"));
     print_row(names);
     out_ << "\\midrule\n";
-    for (const auto& row : table.rows) print_row(row);
+    for (const auto& row : table.rows)
+      print_row(row);
     out_ << "\\bottomrule\n\\end{tabular}\n\\end{table}\n";
   }
 
@@ -126,11 +141,13 @@ class LatexOutput : public Output {
 
  private:
   static std::string comment(std::string text) {
-    std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
     return text;
   }
   void print_row(const std::vector<std::string>& row) {
-    for (std::size_t i = 0; i < row.size(); ++i) out_ << (i ? " & " : "") << latex_text(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i)
+      out_ << (i ? " & " : "") << latex_text(row[i]);
     out_ << " \\\\\n";
   }
   std::ostream& out_;
@@ -138,10 +155,15 @@ class LatexOutput : public Output {
 
 // Length of the well-formed UTF-8 character at `at`, 0 where there is none.
 std::size_t character_at(const std::string& text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
   const unsigned first = byte(at);
-  const std::size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3
-                             : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  const std::size_t length = first < 0x80                    ? 1
+                             : first >= 0xc2 && first < 0xe0 ? 2
+                             : first >= 0xe0 && first < 0xf0 ? 3
+                             : first >= 0xf0 && first < 0xf5 ? 4
+                                                             : 0;
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(at + i) & 0xc0) != 0x80) return 0;
   }
@@ -152,9 +174,12 @@ std::size_t character_at(const std::string& text, std::size_t at) {
 
 std::unique_ptr<Output> make_output(Format format, std::ostream& stream, bool color) {
   switch (format) {
-  case Format::csv: return std::make_unique<CsvOutput>(stream);
-  case Format::latex: return std::make_unique<LatexOutput>(stream);
-  case Format::text: break;
+  case Format::csv:
+    return std::make_unique<CsvOutput>(stream);
+  case Format::latex:
+    return std::make_unique<LatexOutput>(stream);
+  case Format::text:
+    break;
   }
   return std::make_unique<TextOutput>(stream, color);
 }
@@ -191,16 +216,33 @@ std::string latex_text(const std::string& text) {
   std::string out;
   for (const char c : printable(text)) {
     switch (c) {
-    case '\\': out += "\\textbackslash{}"; break;
-    case '~': out += "\\textasciitilde{}"; break;
-    case '^': out += "\\textasciicircum{}"; break;
-    case '<': out += "\\textless{}"; break;
-    case '>': out += "\\textgreater{}"; break;
-    case '&': case '%': case '$': case '#': case '_': case '{': case '}':
+    case '\\':
+      out += "\\textbackslash{}";
+      break;
+    case '~':
+      out += "\\textasciitilde{}";
+      break;
+    case '^':
+      out += "\\textasciicircum{}";
+      break;
+    case '<':
+      out += "\\textless{}";
+      break;
+    case '>':
+      out += "\\textgreater{}";
+      break;
+    case '&':
+    case '%':
+    case '$':
+    case '#':
+    case '_':
+    case '{':
+    case '}':
       out += '\\';
       out += c;
       break;
-    default: out += c;
+    default:
+      out += c;
     }
   }
   return out;

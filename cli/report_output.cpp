@@ -27,17 +27,21 @@ void print_finding(Output& out, const audit::Finding& f, const std::string& data
   out.line(title_of(f));
   out.line("  " + f.words);
   for (const audit::WitnessRecord& w : f.witness) {
-    out.detail(moment(w.at_ms) + "  " + w.words + "  [" + w.table + " " + std::to_string(w.process) + "." +
-               std::to_string(w.thread) + "." + std::to_string(w.seq) + "]");
+    out.detail(moment(w.at_ms) + "  " + w.words + "  [" + w.table + " " +
+               std::to_string(w.process) + "." + std::to_string(w.thread) + "." +
+               std::to_string(w.seq) + "]");
   }
   if (!f.query.empty()) out.detail("sqlite3 " + database + " \"" + f.query + "\"");
 }
 
 std::string next_command(const audit::Report& report) {
   switch (report.verdict) {
-  case audit::Verdict::pass: return "hitproof export " + report.path + " --format latex --out tables";
-  case audit::Verdict::fail: return "hitproof audit " + report.path + " --json";
-  default: return "hitproof inspect " + report.path;
+  case audit::Verdict::pass:
+    return "hitproof export " + report.path + " --format latex --out tables";
+  case audit::Verdict::fail:
+    return "hitproof audit " + report.path + " --json";
+  default:
+    return "hitproof inspect " + report.path;
   }
 }
 
@@ -61,34 +65,43 @@ void print_report(Output& out, const audit::Report& report) {
     }
   }
   for (const audit::RuleReport& r : report.rules) {
-    for (const std::string& m : r.missing) out.line("missing for " + r.name + ": " + m);
+    for (const std::string& m : r.missing)
+      out.line("missing for " + r.name + ": " + m);
   }
   out.verdict(report.sentence(), next_command(report));
 }
 
 int exit_code_of(audit::Verdict verdict) {
   switch (verdict) {
-  case audit::Verdict::pass: return exit_pass;
-  case audit::Verdict::fail: return exit_finding;
-  default: return exit_inconclusive;
+  case audit::Verdict::pass:
+    return exit_pass;
+  case audit::Verdict::fail:
+    return exit_finding;
+  default:
+    return exit_inconclusive;
   }
 }
 
 int complain_about_archive(const schema::Status& status, const std::string& dir) {
   switch (status.code()) {
   case schema::Code::corruption:
-    complain(status.message(), "hitproof verify " + dir + " lists every file that is not what was written");
+    complain(status.message(),
+             "hitproof verify " + dir + " lists every file that is not what was written");
     return exit_damaged;
   case schema::Code::not_found: {
-    // A folder that is an archive but has lost its recording is damaged; anything else is a wrong path.
+    // A folder that is an archive but has lost its recording is damaged; anything else is a wrong
+    // path.
     std::error_code error;
     const bool archive = std::filesystem::exists(dir + "/bagit.txt", error);
-    complain(status.message(), archive ? "hitproof verify " + dir + " lists what is missing"
-                                       : "name the folder that a study or run wrote (it contains data/recording.sqlite)");
+    complain(status.message(),
+             archive
+                 ? "hitproof verify " + dir + " lists what is missing"
+                 : "name the folder that a study or run wrote (it contains data/recording.sqlite)");
     return archive ? exit_damaged : exit_usage;
   }
   case schema::Code::newer_format:
-    complain(status.message(), "use the version of hitproof that wrote the archive, or a newer one");
+    complain(status.message(),
+             "use the version of hitproof that wrote the archive, or a newer one");
     return exit_usage;
   case schema::Code::incomplete:
     complain(status.message(), "run it again; there is nothing to audit");

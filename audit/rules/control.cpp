@@ -5,19 +5,27 @@ namespace hitproof::audit {
 namespace {
 
 const Sentence sentences[] = {
-    {"profile_not_in_force", "Rank {rank}: the profile asks for {expected}, the kernel used {actual}."},
-    {"profile_not_read_back", "Rank {rank}: the choice {expected} was never read back after the run."},
-    {"profile_changed", "Rank {rank}: the recorded choice {expected} was {actual} at another time."},
+    {"profile_not_in_force",
+     "Rank {rank}: the profile asks for {expected}, the kernel used {actual}."},
+    {"profile_not_read_back",
+     "Rank {rank}: the choice {expected} was never read back after the run."},
+    {"profile_changed",
+     "Rank {rank}: the recorded choice {expected} was {actual} at another time."},
     {"profile_incomplete", "Rank {rank} recorded {actual} kernel choices, other ranks {expected}."},
-    {"step_differs_from_control", "Operation {op}, rank {rank}: a step computes {actual} (start+tokens), the control's "
-                                  "computes {expected}, although nothing was reloaded."},
-    {"other_number_of_steps", "Operation {op}: {actual} steps, in the control {expected}, although nothing was "
-                              "reloaded."},
+    {"step_differs_from_control",
+     "Operation {op}, rank {rank}: a step computes {actual} (start+tokens), the control's "
+     "computes {expected}, although nothing was reloaded."},
+    {"other_number_of_steps",
+     "Operation {op}: {actual} steps, in the control {expected}, although nothing was "
+     "reloaded."},
     {"steps_not_recorded", "Operation {op}: its steps are not recorded in both arms."},
-    {"profile_differs_from_control", "Rank {rank}: the control used {expected}, here {actual} was used."},
-    {"profile_without_control", "Rank {rank}: the choice {expected} is not recorded in the control arm."},
-    {"content_input_differs_from_control", "Rank {rank}: '{expected}', which the cached bytes depend on, differs from "
-                                           "the control's."},
+    {"profile_differs_from_control",
+     "Rank {rank}: the control used {expected}, here {actual} was used."},
+    {"profile_without_control",
+     "Rank {rank}: the choice {expected} is not recorded in the control arm."},
+    {"content_input_differs_from_control",
+     "Rank {rank}: '{expected}', which the cached bytes depend on, differs from "
+     "the control's."},
     {"weights_of_control_unknown", "The identity of the weights is not recorded in both arms."},
 };
 
@@ -27,15 +35,19 @@ const char* const queries[] = {"control", "control_arms"};
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   collect(context, rule, "control", report);
   std::int64_t steps = 0;
-  const std::int64_t choices = context.number("SELECT COUNT(*) FROM (SELECT DISTINCT rank, name FROM profile WHERE "
-                                              "phase = 1)");
+  const std::int64_t choices =
+      context.number("SELECT COUNT(*) FROM (SELECT DISTINCT rank, name FROM profile WHERE "
+                     "phase = 1)");
   if (context.has_reference()) {
     collect(context, rule, "control_arms", report);
-    steps = context.number("SELECT COUNT(*) FROM step_request q LEFT JOIN (SELECT DISTINCT request FROM transfer WHERE "
+    steps = context.number("SELECT COUNT(*) FROM step_request q LEFT JOIN (SELECT DISTINCT request "
+                           "FROM transfer WHERE "
                            "direction = 1) r ON r.request = q.request WHERE r.request IS NULL");
-    if (steps == 0) report.missing.push_back("no step is recorded that could be compared with the control's");
+    if (steps == 0)
+      report.missing.push_back("no step is recorded that could be compared with the control's");
   } else if (!context.is_control()) {
-    report.missing.push_back("there is no control arm to compare with (data/reference/recording.sqlite)");
+    report.missing.push_back(
+        "there is no control arm to compare with (data/reference/recording.sqlite)");
   }
   if (choices == 0) report.missing.push_back("no kernel choice was read back");
   report.observations = steps + choices;
@@ -44,10 +56,13 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
 
 } // namespace
 
-const Rule control_rule = {
-    "control",
-    "Both arms have the same weights and kernel choices, the choices that the profile asks for, and the same steps "
-    "wherever nothing was reloaded.",
-    sentences, tables, queries, judge};
+const Rule control_rule = {"control",
+                           "Both arms have the same weights and kernel choices, the choices that "
+                           "the profile asks for, and the same steps "
+                           "wherever nothing was reloaded.",
+                           sentences,
+                           tables,
+                           queries,
+                           judge};
 
 } // namespace hitproof::audit

@@ -1,6 +1,5 @@
 // Rule evidence: whether the recording is complete, unchanged and says what it cannot see.
 #include "audit/rule.h"
-
 #include "schema/archive.h"
 #include "schema/plan.h"
 #include "schema/sha256.h"
@@ -11,37 +10,46 @@ namespace hitproof::audit {
 namespace {
 
 const Sentence sentences[] = {
-    {"records_missing", "Process {process}: a thread numbered {expected} records, {actual} are here."},
+    {"records_missing",
+     "Process {process}: a thread numbered {expected} records, {actual} are here."},
     {"records_doubled", "Process {process}: a thread wrote {expected} records, {actual} are here."},
     {"not_closed", "The recording was never closed: what came last may be missing."},
     {"not_completed", "The recording ended as '{actual}', before the run was complete."},
-    {"records_dropped", "Process {process}: {actual} observations of '{expected}' could not be recorded."},
+    {"records_dropped",
+     "Process {process}: {actual} observations of '{expected}' could not be recorded."},
     {"recorder_dropped", "The recorder counted {expected} = {actual}."},
-    {"journal_incomplete", "Process {process}: the journal of thread {expected} has {actual} gaps, damaged slots or "
-                           "losses."},
+    {"journal_incomplete",
+     "Process {process}: the journal of thread {expected} has {actual} gaps, damaged slots or "
+     "losses."},
     {"process_died", "Process {process} ({expected}) ended with status or signal {actual}."},
-    {"coverage_missing", "Process {process} ({expected}) never wrote its coverage counters: what it could not see is "
-                         "unknown."},
-    {"blind_path_used", "Process {process}: {expected} was used {actual} times and cannot be observed."},
-    {"blind_path_exists", "Process {process} asked {actual} times where {expected} is, a call that can move bytes and "
-                          "has no hook; whether it was used is unknown."},
-    {"results_changed_on_purpose", "The probe changed results in this run (tail effect): it proves nothing about the "
-                                   "unchanged engine."},
+    {"coverage_missing",
+     "Process {process} ({expected}) never wrote its coverage counters: what it could not see is "
+     "unknown."},
+    {"blind_path_used",
+     "Process {process}: {expected} was used {actual} times and cannot be observed."},
+    {"blind_path_exists",
+     "Process {process} asked {actual} times where {expected} is, a call that can move bytes and "
+     "has no hook; whether it was used is unknown."},
+    {"results_changed_on_purpose",
+     "The probe changed results in this run (tail effect): it proves nothing about the "
+     "unchanged engine."},
     {"excluded", "Excluded: {expected}. Reason: {actual}."},
-    {"plan_changed", "The plan in the archive has SHA-256 {actual}, the recording was begun under {expected}."},
+    {"plan_changed",
+     "The plan in the archive has SHA-256 {actual}, the recording was begun under {expected}."},
     {"plan_missing", "The recording names a plan ({expected}) that is not in the archive."},
     {"plan_not_registered", "No plan was hashed into the recording before the first operation."},
-    {"control_under_another_plan", "The control arm was planned with other controls (their SHA-256 is {actual}) than "
-                                   "this arm ({expected}): preset, device, tokens, ranks, seeds or kernel profile "
-                                   "differ."},
+    {"control_under_another_plan",
+     "The control arm was planned with other controls (their SHA-256 is {actual}) than "
+     "this arm ({expected}): preset, device, tokens, ranks, seeds or kernel profile "
+     "differ."},
     {"archive_problem", "{expected}: {actual}."},
 };
 
 const char* const tables[] = {"coverage", "process_exit"};
 const char* const queries[] = {"evidence"};
 
-void add(Context& context, const Rule& rule, RuleReport& report, const char* id, Verdict effect, std::string expected,
-         std::string actual) {
+void add(Context& context, const Rule& rule, RuleReport& report, const char* id, Verdict effect,
+         std::string expected, std::string actual) {
   Violation v;
   v.id = id;
   v.effect = effect;
@@ -68,8 +76,8 @@ void check_plan(Context& context, const Rule& rule, RuleReport& report) {
   }
 }
 
-// The control arm may have been run for another study (other lengths, the sound engine); what makes the
-// arms comparable must be the same.
+// The control arm may have been run for another study (other lengths, the sound engine); what makes
+// the arms comparable must be the same.
 void check_control_plan(Context& context, const Rule& rule, RuleReport& report) {
   if (!context.has_reference() || context.fact("plan_sha256").empty()) return;
   const std::string path = context.dir() + "/data/reference/plan.toml";
@@ -80,24 +88,28 @@ void check_control_plan(Context& context, const Rule& rule, RuleReport& report) 
     return;
   }
   if (!control.ok()) {
-    report.missing.push_back("the control arm's plan cannot be read: " + control.status().message());
+    report.missing.push_back("the control arm's plan cannot be read: " +
+                             control.status().message());
     return;
   }
   auto q = context.query("SELECT value FROM reference.recording WHERE key = 'plan_sha256'");
   const std::string registered = q.next() ? q.text(0) : "";
   const auto digest = schema::sha256_file(path);
   if (!digest.ok() || schema::to_hex(*digest) != registered) {
-    add(context, rule, report, "plan_changed", Verdict::fail, registered, digest.ok() ? schema::to_hex(*digest) : "none");
+    add(context, rule, report, "plan_changed", Verdict::fail, registered,
+        digest.ok() ? schema::to_hex(*digest) : "none");
   }
   const std::string expected = schema::to_hex(schema::plan_controls_sha256(*own));
   const std::string actual = schema::to_hex(schema::plan_controls_sha256(*control));
-  if (expected != actual) add(context, rule, report, "control_under_another_plan", Verdict::fail, expected, actual);
+  if (expected != actual)
+    add(context, rule, report, "control_under_another_plan", Verdict::fail, expected, actual);
 }
 
 void check_control_recording(Context& context, RuleReport& report) {
   if (!context.has_reference()) return;
   auto q = context.query("SELECT value FROM reference.recording WHERE key = 'closed'");
-  if (!q.next() || q.text(0) != "1") report.missing.push_back("the control arm's recording was never closed");
+  if (!q.next() || q.text(0) != "1")
+    report.missing.push_back("the control arm's recording was never closed");
 }
 
 void judge(Context& context, const Rule& rule, RuleReport& report) {
@@ -125,12 +137,18 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
       {"processes", processes},
       {"archive_problems", problems},
       {"hooks", context.number("SELECT COUNT(DISTINCT name) FROM coverage WHERE installed = 1")},
-      {"calls", context.number("SELECT SUM(c) FROM (SELECT MAX(calls) AS c FROM coverage GROUP BY process, name)")},
-      {"dropped", context.number("SELECT SUM(d) FROM (SELECT MAX(dropped) AS d FROM coverage GROUP BY process, name)") +
-                      context.recording().get_int("dropped", 0)},
+      {"calls",
+       context.number(
+           "SELECT SUM(c) FROM (SELECT MAX(calls) AS c FROM coverage GROUP BY process, name)")},
+      {"dropped",
+       context.number(
+           "SELECT SUM(d) FROM (SELECT MAX(dropped) AS d FROM coverage GROUP BY process, name)") +
+           context.recording().get_int("dropped", 0)},
       {"gaps", context.number("SELECT SUM(gaps) FROM journal_file")},
-      {"blind_paths", context.number("SELECT COUNT(DISTINCT name) FROM coverage WHERE name LIKE 'path:%' AND installed "
-                                     "= 1 AND calls > 0")},
+      {"blind_paths",
+       context.number(
+           "SELECT COUNT(DISTINCT name) FROM coverage WHERE name LIKE 'path:%' AND installed "
+           "= 1 AND calls > 0")},
       {"transfers_of_strangers", context.strangers()},
       {"exclusions", context.number("SELECT COUNT(*) FROM exclusion")},
       {"probe_mode", context.number("SELECT MAX(mode) FROM process")},
@@ -139,10 +157,13 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
 
 } // namespace
 
-const Rule evidence_rule = {
-    "evidence",
-    "The archive is unchanged and closed, nothing was dropped, the plan is the one that was registered, and no path "
-    "was used that cannot be observed.",
-    sentences, tables, queries, judge};
+const Rule evidence_rule = {"evidence",
+                            "The archive is unchanged and closed, nothing was dropped, the plan is "
+                            "the one that was registered, and no path "
+                            "was used that cannot be observed.",
+                            sentences,
+                            tables,
+                            queries,
+                            judge};
 
 } // namespace hitproof::audit

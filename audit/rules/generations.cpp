@@ -1,6 +1,5 @@
 // Rule generations: token ids, control against candidate and cold against reload.
 #include "audit/rule.h"
-
 #include "schema/plan.h"
 
 #include <set>
@@ -9,20 +8,28 @@ namespace hitproof::audit {
 namespace {
 
 const Sentence sentences[] = {
-    {"reload_differs_from_cold", "Operation {op} (N = {expected}): the reload's tokens differ from the cold run's, "
-                                 "first at index {actual}."},
-    {"reload_logits_differ", "Operation {op} (N = {expected}): same tokens as the cold run, but other logits, first at "
-                             "index {actual}."},
-    {"reload_has_another_length", "Operation {op}: {actual} tokens, the cold run generated {expected}."},
-    {"twin_has_another_prompt", "Operation {op}: its prompt is not the cold run's, so the two cannot be compared."},
+    {"reload_differs_from_cold",
+     "Operation {op} (N = {expected}): the reload's tokens differ from the cold run's, "
+     "first at index {actual}."},
+    {"reload_logits_differ",
+     "Operation {op} (N = {expected}): same tokens as the cold run, but other logits, first at "
+     "index {actual}."},
+    {"reload_has_another_length",
+     "Operation {op}: {actual} tokens, the cold run generated {expected}."},
+    {"twin_has_another_prompt",
+     "Operation {op}: its prompt is not the cold run's, so the two cannot be compared."},
     {"operation_not_finished", "Operation {op} ({expected}) ended as '{actual}'."},
     {"nothing_generated", "Operation {op} ({expected}) generated no token."},
-    {"candidate_differs_from_control", "Operation {op} (N = {expected}): the candidate's tokens differ from the "
-                                       "control's, first at index {actual}."},
-    {"candidate_logits_differ", "Operation {op} (N = {expected}): same tokens as the control, but other logits, first "
-                                "at index {actual}."},
-    {"candidate_has_another_length", "Operation {op}: {actual} tokens, the control generated {expected}."},
-    {"operation_without_control", "Operation {op} ({expected}) has no generation in the control arm."},
+    {"candidate_differs_from_control",
+     "Operation {op} (N = {expected}): the candidate's tokens differ from the "
+     "control's, first at index {actual}."},
+    {"candidate_logits_differ",
+     "Operation {op} (N = {expected}): same tokens as the control, but other logits, first "
+     "at index {actual}."},
+    {"candidate_has_another_length",
+     "Operation {op}: {actual} tokens, the control generated {expected}."},
+    {"operation_without_control",
+     "Operation {op} ({expected}) has no generation in the control arm."},
 };
 
 const char* const tables[] = {"study_token", "study_operation", "admission"};
@@ -49,26 +56,35 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   collect(context, rule, "generations", report, differing(twins));
   const std::string generated = "(SELECT DISTINCT op FROM study_token)";
   const std::int64_t twin_count =
-      context.number("SELECT COUNT(*) FROM study_operation c JOIN study_operation r ON r.case_index = c.case_index AND "
-                     "r.which = c.which AND c.kind = 'cold' AND r.kind = 'reload' JOIN " + generated + " a ON a.op = "
-                     "c.op JOIN " + generated + " b ON b.op = r.op");
+      context.number("SELECT COUNT(*) FROM study_operation c JOIN study_operation r ON "
+                     "r.case_index = c.case_index AND "
+                     "r.which = c.which AND c.kind = 'cold' AND r.kind = 'reload' JOIN " +
+                     generated +
+                     " a ON a.op = "
+                     "c.op JOIN " +
+                     generated + " b ON b.op = r.op");
   std::int64_t compared = 0;
   if (context.has_reference()) {
     collect(context, rule, "generations_arms", report, differing(arms));
     compared = context.number(
-        "SELECT COUNT(*) FROM (SELECT op, prompt, kind, ROW_NUMBER() OVER (PARTITION BY prompt, kind ORDER BY op) AS place "
-        "FROM study_operation WHERE kind <> 'reset') a JOIN (SELECT op, prompt, kind, ROW_NUMBER() OVER (PARTITION BY "
-        "prompt, kind ORDER BY op) AS place FROM reference.study_operation WHERE kind <> 'reset') b ON b.prompt = a.prompt "
+        "SELECT COUNT(*) FROM (SELECT op, prompt, kind, ROW_NUMBER() OVER (PARTITION BY prompt, "
+        "kind ORDER BY op) AS place "
+        "FROM study_operation WHERE kind <> 'reset') a JOIN (SELECT op, prompt, kind, ROW_NUMBER() "
+        "OVER (PARTITION BY "
+        "prompt, kind ORDER BY op) AS place FROM reference.study_operation WHERE kind <> 'reset') "
+        "b ON b.prompt = a.prompt "
         "AND b.kind = a.kind AND b.place = a.place JOIN " +
-        generated + " x ON x.op = a.op JOIN (SELECT DISTINCT op FROM reference.study_token) y ON y.op = b.op");
+        generated +
+        " x ON x.op = a.op JOIN (SELECT DISTINCT op FROM reference.study_token) y ON y.op = b.op");
   } else if (!context.is_control()) {
-    report.missing.push_back("there is no control arm to compare with (data/reference/recording.sqlite)");
+    report.missing.push_back(
+        "there is no control arm to compare with (data/reference/recording.sqlite)");
   }
   const std::int64_t planned = planned_operations(context);
   const std::int64_t done = context.number("SELECT COUNT(*) FROM study_operation");
   if (done < planned) {
-    report.missing.push_back("the plan asks for " + std::to_string(planned) + " operations, " + std::to_string(done) +
-                             " are recorded");
+    report.missing.push_back("the plan asks for " + std::to_string(planned) + " operations, " +
+                             std::to_string(done) + " are recorded");
   }
   const std::int64_t tokens = context.number("SELECT COUNT(*) FROM study_token");
   report.observations = compared + twin_count;
@@ -84,10 +100,13 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
 
 } // namespace
 
-const Rule generations_rule = {
-    "generations",
-    "Every generated token id, and every token's logits, are equal between control and candidate and between cold run "
-    "and reload.",
-    sentences, tables, queries, judge};
+const Rule generations_rule = {"generations",
+                               "Every generated token id, and every token's logits, are equal "
+                               "between control and candidate and between cold run "
+                               "and reload.",
+                               sentences,
+                               tables,
+                               queries,
+                               judge};
 
 } // namespace hitproof::audit

@@ -1,40 +1,53 @@
-// Rule order: reads behind loads, save copies behind their producers, one transfer on a page at a time.
+// Rule order: reads behind loads, save copies behind their producers, one transfer on a page at a
+// time.
 #include "audit/rule.h"
 
 namespace hitproof::audit {
 namespace {
 
 const Sentence sentences[] = {
-    {"read_before_load_waited_for", "Request {request}, rank {rank}: the step that reads load {transfer} began at "
-                                    "{actual} without a proved wait for it before ({expected})."},
-    {"read_before_load_complete", "Request {request}, rank {rank}: the step that reads load {transfer} began at "
-                                  "{actual}, its copies were complete at {expected}."},
-    {"load_never_completed", "Load {transfer} on rank {rank} has no mark that its copies were complete."},
-    {"first_read_not_announced", "Load {transfer} on rank {rank}: no step is recorded that reads it."},
-    {"save_before_producer", "Save {transfer} on rank {rank}: nothing orders its copies behind the work that wrote the "
-                             "pages."},
-    {"producer_wait_is_stale", "Save {transfer} on rank {rank}: its copies wait for an event recorded at {actual}, "
-                               "before the step that wrote the pages began at {expected}."},
-    {"producer_step_unknown", "Save {transfer} on rank {rank}: no step of its request is recorded before it."},
-    {"any_order_behind_a_stream_wait", "Save {transfer} on rank {rank}: its copies may read their source in any order, "
-                                       "and only a stream wait, which does not bind such reads, comes before."},
-    {"second_transfer_on_a_busy_page", "Transfer {transfer} took {entry} on rank {rank}, block {block}, at {actual}, "
-                                       "while another transfer was on the page until {expected}."},
-    {"block_taken_while_busy", "Block {block} was freed or given out at {actual}, while transfer {transfer} on rank "
-                               "{rank} was on it until {expected}."},
+    {"read_before_load_waited_for",
+     "Request {request}, rank {rank}: the step that reads load {transfer} began at "
+     "{actual} without a proved wait for it before ({expected})."},
+    {"read_before_load_complete",
+     "Request {request}, rank {rank}: the step that reads load {transfer} began at "
+     "{actual}, its copies were complete at {expected}."},
+    {"load_never_completed",
+     "Load {transfer} on rank {rank} has no mark that its copies were complete."},
+    {"first_read_not_announced",
+     "Load {transfer} on rank {rank}: no step is recorded that reads it."},
+    {"save_before_producer",
+     "Save {transfer} on rank {rank}: nothing orders its copies behind the work that wrote the "
+     "pages."},
+    {"producer_wait_is_stale",
+     "Save {transfer} on rank {rank}: its copies wait for an event recorded at {actual}, "
+     "before the step that wrote the pages began at {expected}."},
+    {"producer_step_unknown",
+     "Save {transfer} on rank {rank}: no step of its request is recorded before it."},
+    {"any_order_behind_a_stream_wait",
+     "Save {transfer} on rank {rank}: its copies may read their source in any order, "
+     "and only a stream wait, which does not bind such reads, comes before."},
+    {"second_transfer_on_a_busy_page",
+     "Transfer {transfer} took {entry} on rank {rank}, block {block}, at {actual}, "
+     "while another transfer was on the page until {expected}."},
+    {"block_taken_while_busy",
+     "Block {block} was freed or given out at {actual}, while transfer {transfer} on rank "
+     "{rank} was on it until {expected}."},
 };
 
-const char* const tables[] = {"transfer", "transfer_mark", "step_request", "wait", "order_op", "copy", "block"};
+const char* const tables[] = {"transfer", "transfer_mark", "step_request", "wait",
+                              "order_op", "copy",          "block"};
 const char* const queries[] = {"order"};
 
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   if (not_applicable_to_control(context, report)) return;
   collect(context, rule, "order", report);
-  const std::int64_t reads =
-      context.number("SELECT COUNT(*) FROM (SELECT q.transfer FROM step_request q JOIN transfer t ON t.transfer = "
-                     "q.transfer AND t.rank = q.rank WHERE t.direction = 1 GROUP BY q.transfer, q.rank)");
+  const std::int64_t reads = context.number(
+      "SELECT COUNT(*) FROM (SELECT q.transfer FROM step_request q JOIN transfer t ON t.transfer = "
+      "q.transfer AND t.rank = q.rank WHERE t.direction = 1 GROUP BY q.transfer, q.rank)");
   const std::int64_t saves =
-      context.number("SELECT COUNT(*) FROM (SELECT c.transfer FROM copy c JOIN transfer t ON t.transfer = c.transfer "
+      context.number("SELECT COUNT(*) FROM (SELECT c.transfer FROM copy c JOIN transfer t ON "
+                     "t.transfer = c.transfer "
                      "WHERE t.direction = 0 AND c.result = 0 GROUP BY c.transfer)");
   if (reads == 0) report.missing.push_back("no step is recorded that reads a load");
   if (saves == 0) report.missing.push_back("no save copied anything");
@@ -49,10 +62,13 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
 
 } // namespace
 
-const Rule order_rule = {
-    "order",
-    "No step reads a loaded page before the load was waited for, no save copies before its producer was waited for, "
-    "and no page is taken while a transfer is on it.",
-    sentences, tables, queries, judge};
+const Rule order_rule = {"order",
+                         "No step reads a loaded page before the load was waited for, no save "
+                         "copies before its producer was waited for, "
+                         "and no page is taken while a transfer is on it.",
+                         sentences,
+                         tables,
+                         queries,
+                         judge};
 
 } // namespace hitproof::audit

@@ -11,62 +11,90 @@ namespace hitproof::audit {
 namespace {
 
 const Sentence sentences[] = {
-    {"entry_not_covered", "The {expected} {transfer} on rank {rank} never names {entry}, which the model declares as "
-                          "transferred: its pages were neither moved nor checked."},
-    {"transfer_without_pages", "Transfer {transfer} on rank {rank} named no page at all ({expected} were counted): it was "
-                               "refused or its pages were not recorded."},
-    {"announcements_missing", "Transfer {transfer} on rank {rank} announced {expected} pages, {actual} are recorded."},
-    {"extent_not_covered", "Transfer {transfer} covers {actual} tokens of {entry} on rank {rank} where {expected} are "
-                           "needed."},
-    {"entry_not_declared", "Transfer {transfer} names {entry} on rank {rank}, which the model never registered."},
-    {"transfer_missing_on_rank", "Request {request}: transfer {transfer} and its like happened on {actual} of "
-                                 "{expected} ranks."},
-    {"page_of_another_rank", "Transfer {transfer} belongs to rank {expected}, but names a page of rank {actual}."},
-    {"null_block", "Transfer {transfer} on rank {rank} names block 0 of {entry}, the null block that nobody owns."},
-    {"address_not_registered", "{entry} on rank {rank}, block {block}: announced at {actual}, but the registration "
-                               "puts this page at {expected}."},
-    {"address_unknown", "{entry} on rank {rank}, block {block}: the process that transfers never registered where it "
-                        "sees this entry, so the address cannot be checked."},
-    {"map_differs_from_model", "{entry} on rank {rank}: the side that transfers maps pages with stride/bytes {actual}, "
-                               "the model registered {expected}."},
-    {"page_of_another_request", "Load {transfer} writes into block {block} of {entry} on rank {rank} for request "
-                                "{expected}, but this block was given out to request {actual}."},
-    {"page_not_copied", "{entry} on rank {rank}, block {block}: transfer {transfer} announced {expected} bytes, and no "
+    {"entry_not_covered",
+     "The {expected} {transfer} on rank {rank} never names {entry}, which the model declares as "
+     "transferred: its pages were neither moved nor checked."},
+    {"transfer_without_pages",
+     "Transfer {transfer} on rank {rank} named no page at all ({expected} were counted): it was "
+     "refused or its pages were not recorded."},
+    {"announcements_missing",
+     "Transfer {transfer} on rank {rank} announced {expected} pages, {actual} are recorded."},
+    {"extent_not_covered",
+     "Transfer {transfer} covers {actual} tokens of {entry} on rank {rank} where {expected} are "
+     "needed."},
+    {"entry_not_declared",
+     "Transfer {transfer} names {entry} on rank {rank}, which the model never registered."},
+    {"transfer_missing_on_rank",
+     "Request {request}: transfer {transfer} and its like happened on {actual} of "
+     "{expected} ranks."},
+    {"page_of_another_rank",
+     "Transfer {transfer} belongs to rank {expected}, but names a page of rank {actual}."},
+    {"null_block", "Transfer {transfer} on rank {rank} names block 0 of {entry}, the null block "
+                   "that nobody owns."},
+    {"address_not_registered",
+     "{entry} on rank {rank}, block {block}: announced at {actual}, but the registration "
+     "puts this page at {expected}."},
+    {"address_unknown",
+     "{entry} on rank {rank}, block {block}: the process that transfers never registered where it "
+     "sees this entry, so the address cannot be checked."},
+    {"map_differs_from_model",
+     "{entry} on rank {rank}: the side that transfers maps pages with stride/bytes {actual}, "
+     "the model registered {expected}."},
+    {"page_of_another_request",
+     "Load {transfer} writes into block {block} of {entry} on rank {rank} for request "
+     "{expected}, but this block was given out to request {actual}."},
+    {"page_not_copied", "{entry} on rank {rank}, block {block}: transfer {transfer} announced "
+                        "{expected} bytes, and no "
                         "copy touched the page."},
-    {"copy_refused", "{entry} on rank {rank}, block {block}: {actual} copies of transfer {transfer} were refused."},
-    {"copied_elsewhere", "{entry} on rank {rank}, block {block}: of {expected} bytes copied by transfer {transfer} "
-                         "only {actual} went between the announced page and its host object."},
-    {"bytes_do_not_add_up", "{entry} on rank {rank}, block {block}: transfer {transfer} copied {actual} bytes of a "
-                            "page of {expected}."},
-    {"copy_nobody_announced", "A copy of {actual} bytes touches the pages of {entry} on rank {rank} without having "
-                              "been announced."},
-    {"digest_missing", "{entry} on rank {rank}, block {block}: transfer {transfer} moved the page, but its content was "
+    {"copy_refused",
+     "{entry} on rank {rank}, block {block}: {actual} copies of transfer {transfer} were refused."},
+    {"copied_elsewhere",
+     "{entry} on rank {rank}, block {block}: of {expected} bytes copied by transfer {transfer} "
+     "only {actual} went between the announced page and its host object."},
+    {"bytes_do_not_add_up",
+     "{entry} on rank {rank}, block {block}: transfer {transfer} copied {actual} bytes of a "
+     "page of {expected}."},
+    {"copy_nobody_announced",
+     "A copy of {actual} bytes touches the pages of {entry} on rank {rank} without having "
+     "been announced."},
+    {"digest_missing", "{entry} on rank {rank}, block {block}: transfer {transfer} moved the page, "
+                       "but its content was "
                        "not digested at both ends."},
-    {"digest_of_other_bytes", "{entry} on rank {rank}, block {block}: {actual} bytes were digested of a page of "
-                              "{expected}."},
-    {"content_differs", "{entry} on rank {rank}, block {block}: the content that landed is not the content that left "
-                        "in transfer {transfer}."},
-    {"padding_differs", "{entry} on rank {rank}, block {block}: content arrived, but the padding that landed is not "
-                        "what left in transfer {transfer}."},
-    {"content_all_zero", "{entry} on rank {rank}, block {block}: transfer {transfer} moved nothing but zeros; equality "
-                         "of zeros proves nothing."},
-    {"compare_found_difference", "{entry} on rank {rank}, block {block}: a full comparison found {actual} bytes that "
-                                 "differ after transfer {transfer}."},
-    {"load_without_save", "{entry} on rank {rank}, block {block}: load {transfer} read a host object that no recorded "
-                          "save wrote."},
-    {"object_of_another_page", "Load {transfer} filled {entry} on rank {rank} from a host object that was saved for "
-                               "another page (entry {actual})."},
-    {"load_differs_from_save", "{entry} on rank {rank}, block {block}: what load {transfer} put on the device is not "
-                               "what the save had taken from it."},
+    {"digest_of_other_bytes",
+     "{entry} on rank {rank}, block {block}: {actual} bytes were digested of a page of "
+     "{expected}."},
+    {"content_differs",
+     "{entry} on rank {rank}, block {block}: the content that landed is not the content that left "
+     "in transfer {transfer}."},
+    {"padding_differs",
+     "{entry} on rank {rank}, block {block}: content arrived, but the padding that landed is not "
+     "what left in transfer {transfer}."},
+    {"content_all_zero",
+     "{entry} on rank {rank}, block {block}: transfer {transfer} moved nothing but zeros; equality "
+     "of zeros proves nothing."},
+    {"compare_found_difference",
+     "{entry} on rank {rank}, block {block}: a full comparison found {actual} bytes that "
+     "differ after transfer {transfer}."},
+    {"load_without_save",
+     "{entry} on rank {rank}, block {block}: load {transfer} read a host object that no recorded "
+     "save wrote."},
+    {"object_of_another_page",
+     "Load {transfer} filled {entry} on rank {rank} from a host object that was saved for "
+     "another page (entry {actual})."},
+    {"load_differs_from_save",
+     "{entry} on rank {rank}, block {block}: what load {transfer} put on the device is not "
+     "what the save had taken from it."},
 };
 
-const char* const tables[] = {"transfer_page", "transfer", "copy", "page_digest", "page_compare", "entry", "block"};
+const char* const tables[] = {"transfer_page", "transfer", "copy", "page_digest",
+                              "page_compare",  "entry",    "block"};
 const char* const queries[] = {"pages", "pages_moved"};
 
 // A page that violates one of these did not arrive as it left; the others concern the announcement.
-const std::set<std::string> mismatches = {"page_not_copied",  "copied_elsewhere",   "bytes_do_not_add_up",
-                                          "content_differs",  "padding_differs",    "compare_found_difference",
-                                          "copy_refused",     "load_differs_from_save", "object_of_another_page"};
+const std::set<std::string> mismatches = {
+    "page_not_copied", "copied_elsewhere",       "bytes_do_not_add_up",
+    "content_differs", "padding_differs",        "compare_found_difference",
+    "copy_refused",    "load_differs_from_save", "object_of_another_page"};
 
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   if (not_applicable_to_control(context, report)) return;
@@ -79,7 +107,8 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   });
 
   std::int64_t rows[2] = {0, 0}, bytes[2] = {0, 0};
-  std::map<std::int64_t, std::int64_t> covered; // rank -> entries moved in both directions, the fewer
+  std::map<std::int64_t, std::int64_t>
+      covered; // rank -> entries moved in both directions, the fewer
   auto q = context.query(rule_sql("pages_moved"));
   while (q.next()) {
     const std::int64_t rank = q.integer(0), direction = q.integer(1) != 0;
@@ -90,12 +119,14 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   }
   require(q.status());
   std::int64_t least = 0;
-  for (const auto& [rank, entries] : covered) least = least == 0 ? entries : std::min(least, entries);
+  for (const auto& [rank, entries] : covered)
+    least = least == 0 ? entries : std::min(least, entries);
 
-  const std::int64_t declared =
-      context.number("SELECT COUNT(*) FROM (SELECT rank, entry FROM entry WHERE origin = 0 AND transferred = 1 "
-                     "GROUP BY rank, entry)");
-  if (declared == 0) report.missing.push_back("the model registered no entries: coverage has no list to go by");
+  const std::int64_t declared = context.number(
+      "SELECT COUNT(*) FROM (SELECT rank, entry FROM entry WHERE origin = 0 AND transferred = 1 "
+      "GROUP BY rank, entry)");
+  if (declared == 0)
+    report.missing.push_back("the model registered no entries: coverage has no list to go by");
   if (rows[0] == 0) report.missing.push_back("no page was saved");
   if (rows[1] == 0) report.missing.push_back("no page was loaded");
   report.observations = rows[0] + rows[1];
@@ -105,8 +136,9 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
       {"mismatches", static_cast<std::int64_t>(bad.size())},
       {"entries_per_rank", least},
       {"entries_declared", declared},
-      {"groups", context.number("SELECT COUNT(DISTINCT e.transfer_group) FROM entry e JOIN transfer_page p "
-                                "ON p.rank = e.rank AND p.entry = e.entry WHERE e.origin = 0")},
+      {"groups",
+       context.number("SELECT COUNT(DISTINCT e.transfer_group) FROM entry e JOIN transfer_page p "
+                      "ON p.rank = e.rank AND p.entry = e.entry WHERE e.origin = 0")},
       {"held", context.number("SELECT COUNT(*) FROM transfer_page WHERE held = 1")},
       {"h2d_bytes", bytes[1]},
       {"d2h_bytes", bytes[0]},
@@ -115,10 +147,13 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
 
 } // namespace
 
-const Rule pages_rule = {
-    "pages",
-    "The bytes that landed are the bytes that left, on each leg and over the whole way, for every entry that the "
-    "model declares, on every rank and in both directions.",
-    sentences, tables, queries, judge};
+const Rule pages_rule = {"pages",
+                         "The bytes that landed are the bytes that left, on each leg and over the "
+                         "whole way, for every entry that the "
+                         "model declares, on every rank and in both directions.",
+                         sentences,
+                         tables,
+                         queries,
+                         judge};
 
 } // namespace hitproof::audit

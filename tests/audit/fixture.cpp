@@ -47,7 +47,8 @@ StudySpec small_spec() {
   return spec;
 }
 
-void write_archive(const std::string& dir, StudySpec candidate, bool with_control, std::uint32_t control_tokens) {
+void write_archive(const std::string& dir, StudySpec candidate, bool with_control,
+                   std::uint32_t control_tokens) {
   candidate.plan_sha256 = schema::to_hex(schema::sha256(plan_text(16)));
   write_study(dir, candidate);
   std::ofstream(dir + "/data/plan.toml") << plan_text(16);
@@ -59,7 +60,8 @@ void write_archive(const std::string& dir, StudySpec candidate, bool with_contro
     ScratchDir other;
     write_study(other.path(), control);
     fs::create_directories(dir + "/data/reference");
-    fs::copy_file(other.path() + "/data/recording.sqlite", dir + "/data/reference/recording.sqlite");
+    fs::copy_file(other.path() + "/data/recording.sqlite",
+                  dir + "/data/reference/recording.sqlite");
     std::ofstream(dir + "/data/reference/plan.toml") << plan_text(control_tokens);
   }
   check(schema::close_archive(dir).status());
@@ -91,10 +93,11 @@ Report audit_or_throw(const std::string& dir, bool refuse_damaged) {
 std::string findings_of(const Report& report) {
   std::string out;
   for (const RuleReport& r : report.rules) {
-    for (const std::string& m : r.missing) out += r.name + ": " + m + "\n";
+    for (const std::string& m : r.missing)
+      out += r.name + ": " + m + "\n";
     for (const Finding& f : r.findings) {
-      out += r.name + ": " + f.violation + " (" + verdict_name(f.effect) + ") x" + std::to_string(f.count) + ": " +
-             f.words + "\n";
+      out += r.name + ": " + f.violation + " (" + verdict_name(f.effect) + ") x" +
+             std::to_string(f.count) + ": " + f.words + "\n";
     }
   }
   return out;

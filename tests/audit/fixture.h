@@ -30,8 +30,8 @@ StudySpec small_spec();
 // Runs SQL on the recording of `dir` (or on its control arm's).
 void change(const std::string& dir, const std::string& sql, bool reference = false);
 
-// Writes candidate and control studies of `spec` and registers a plan in both; the control's asks for
-// `control_tokens` tokens, the candidate's for 16.
+// Writes candidate and control studies of `spec` and registers a plan in both; the control's asks
+// for `control_tokens` tokens, the candidate's for 16.
 void write_archive(const std::string& dir, StudySpec candidate, bool with_control = true,
                    std::uint32_t control_tokens = 16);
 

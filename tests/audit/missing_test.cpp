@@ -23,7 +23,8 @@ TEST(Missing, EmptyRecordingIsInconclusive) {
   ASSERT_TRUE(schema::close_archive(dir.path()).ok());
   const Report report = audit_or_throw(dir.path(), true);
   EXPECT_EQ(report.verdict, Verdict::inconclusive) << findings_of(report);
-  for (const RuleReport& r : report.rules) EXPECT_EQ(r.verdict, Verdict::inconclusive) << r.name;
+  for (const RuleReport& r : report.rules)
+    EXPECT_EQ(r.verdict, Verdict::inconclusive) << r.name;
 }
 
 TEST(Missing, MetadataObserversAloneAreInconclusive) {
@@ -45,7 +46,8 @@ TEST(Missing, MetadataObserversAloneAreInconclusive) {
 TEST(Missing, DroppedRecordsAreInconclusive) {
   ScratchDir dir;
   copy_good_study(dir.path());
-  change(dir.path(), "DELETE FROM page_digest WHERE seq % 7 = 0; UPDATE recording SET value = '40' WHERE key = 'dropped'");
+  change(dir.path(), "DELETE FROM page_digest WHERE seq % 7 = 0; UPDATE recording SET value = '40' "
+                     "WHERE key = 'dropped'");
   ASSERT_TRUE(schema::close_archive(dir.path()).ok());
   const Report report = audit_or_throw(dir.path(), true);
   EXPECT_EQ(report.verdict, Verdict::inconclusive) << findings_of(report);
@@ -78,7 +80,8 @@ TEST(Missing, OpenRecordingIsAuditedAndInconclusive) {
   ScratchDir dir;
   copy_good_study(dir.path());
   change(dir.path(), "UPDATE recording SET value = '0' WHERE key = 'closed'");
-  for (const char* file : {"bagit.txt", "bag-info.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt"}) {
+  for (const char* file :
+       {"bagit.txt", "bag-info.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt"}) {
     fs::remove(dir.path() + "/" + file);
   }
   const Report report = audit_or_throw(dir.path(), true);
@@ -97,7 +100,8 @@ TEST(Missing, ControlUnderOtherControlsIsAFinding) {
 TEST(Missing, FewerOperationsThanPlanned) {
   ScratchDir dir;
   copy_good_study(dir.path());
-  change(dir.path(), "DELETE FROM study_token WHERE op > 9; DELETE FROM study_operation WHERE op > 9");
+  change(dir.path(),
+         "DELETE FROM study_token WHERE op > 9; DELETE FROM study_operation WHERE op > 9");
   ASSERT_TRUE(schema::close_archive(dir.path()).ok());
   const Report report = audit_or_throw(dir.path(), true);
   EXPECT_EQ(report.rule("generations")->verdict, Verdict::inconclusive) << findings_of(report);
@@ -110,7 +114,8 @@ TEST(Missing, ChangedArchiveIsRefused) {
   const auto report = audit_archive(dir.path());
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.code(), schema::Code::corruption);
-  EXPECT_NE(report.status().message().find("plan.toml"), std::string::npos) << report.status().message();
+  EXPECT_NE(report.status().message().find("plan.toml"), std::string::npos)
+      << report.status().message();
   // Asked to look all the same, it says what is wrong.
   const Report looked = audit_or_throw(dir.path(), false);
   EXPECT_EQ(looked.rule("evidence")->verdict, Verdict::fail);
@@ -153,7 +158,8 @@ TEST(Missing, ExclusionsAreListed) {
 TEST(Missing, BytesThatAreNoTextDoNotBreakTheJson) {
   ScratchDir dir;
   copy_good_study(dir.path());
-  change(dir.path(), "UPDATE entry SET name = CAST(x'ff22fe5c' AS TEXT) WHERE entry = 3; DELETE FROM copy WHERE entry = 3");
+  change(dir.path(), "UPDATE entry SET name = CAST(x'ff22fe5c' AS TEXT) WHERE entry = 3; DELETE "
+                     "FROM copy WHERE entry = 3");
   const Report report = audit_or_throw(dir.path());
   EXPECT_TRUE(nlohmann::json::accept(to_json(report)));
   EXPECT_EQ(report.verdict, Verdict::fail);

@@ -42,10 +42,13 @@ INSTANTIATE_TEST_SUITE_P(Mutations, MutationTest, ::testing::ValuesIn(mutations(
 TEST(Mutations, EveryRuleHasAControlAndAHarmlessChange) {
   std::set<std::string> must_fail, harmless;
   for (const Mutation& m : mutations()) {
-    if (m.violation == nullptr) harmless.insert(m.rule);
-    else if (m.fails) must_fail.insert(m.rule);
+    if (m.violation == nullptr)
+      harmless.insert(m.rule);
+    else if (m.fails)
+      must_fail.insert(m.rule);
   }
-  for (const char* rule : {"pages", "poison", "tails", "waits", "boundary", "generations", "order", "keys", "control"}) {
+  for (const char* rule : {"pages", "poison", "tails", "waits", "boundary", "generations", "order",
+                           "keys", "control"}) {
     EXPECT_TRUE(must_fail.count(rule)) << rule;
     EXPECT_TRUE(harmless.count(rule)) << rule;
   }
@@ -56,7 +59,8 @@ TEST(Mutations, TheGoodStudyPasses) {
   copy_good_study(dir.path());
   const Report report = audit_or_throw(dir.path(), true);
   EXPECT_EQ(report.verdict, Verdict::pass) << findings_of(report);
-  for (const RuleReport& r : report.rules) EXPECT_EQ(r.verdict, Verdict::pass) << r.name << "\n" << findings_of(report);
+  for (const RuleReport& r : report.rules)
+    EXPECT_EQ(r.verdict, Verdict::pass) << r.name << "\n" << findings_of(report);
 }
 
 } // namespace

@@ -13,7 +13,8 @@ void check(const schema::Status& status) {
 
 // Reproducible token ids without a fixed point.
 std::int64_t token_of(const std::string& prompt, std::uint32_t position, bool wrong) {
-  const auto digest = digest_of(prompt + " token " + std::to_string(position) + (wrong && position >= 3 ? " wrong" : ""));
+  const auto digest = digest_of(prompt + " token " + std::to_string(position) +
+                                (wrong && position >= 3 ? " wrong" : ""));
   return digest[0] * 16 + digest[1] / 16;
 }
 
@@ -60,7 +61,8 @@ void write_study(const std::string& dir, const StudySpec& spec) {
           t.op = o.op;
           t.position = i;
           t.token = token_of(prompt, i, run.wrong_state());
-          t.logits = digest_of(prompt + " logits " + std::to_string(i) + (run.wrong_state() ? " wrong" : ""));
+          t.logits = digest_of(prompt + " logits " + std::to_string(i) +
+                               (run.wrong_state() ? " wrong" : ""));
           t.margin = 0.5;
           t.t_ns = world.now;
           check(recording.put_token(t));

@@ -1,5 +1,6 @@
-// A correct study as records, made without engine, probe or kernels: what a sound run of the reference
-// runtime would have written, at any prompt lengths. Tests break it with SQL and demand the verdict.
+// A correct study as records, made without engine, probe or kernels: what a sound run of the
+// reference runtime would have written, at any prompt lengths. Tests break it with SQL and demand
+// the verdict.
 #pragma once
 
 #include "schema/recording.h"
@@ -27,10 +28,12 @@ struct StudySpec {
   std::uint32_t first_pid = 100;
 };
 
-inline const std::vector<std::uint32_t> nine_lengths = {3583, 3584, 3585, 3587, 3588, 3589, 5375, 5376, 5377};
+inline const std::vector<std::uint32_t> nine_lengths = {3583, 3584, 3585, 3587, 3588,
+                                                        3589, 5375, 5376, 5377};
 
 // Sizes of the synthetic pages: those of the preset `tiny`, from study.md section 8.
-inline constexpr std::uint64_t mla_page = 57'344, index_page = 16'128, state_content = 53'760, tail_bytes = 512;
+inline constexpr std::uint64_t mla_page = 57'344, index_page = 16'128, state_content = 53'760,
+                               tail_bytes = 512;
 
 struct EntryKindRange {
   int first, count;
@@ -51,12 +54,14 @@ schema::Digest digest_of(const std::string& text);
 class RowWriter {
  public:
   explicit RowWriter(schema::Recording& recording) : recording_(recording) {}
-  template <class R> void add(const R& row, std::uint32_t pid, std::uint32_t tid, std::uint64_t t_ns) {
+  template <class R>
+  void add(const R& row, std::uint32_t pid, std::uint32_t tid, std::uint64_t t_ns) {
     insert(R::type, &row, pid, tid, t_ns);
   }
 
  private:
-  void insert(std::uint16_t type, const void* row, std::uint32_t pid, std::uint32_t tid, std::uint64_t t_ns);
+  void insert(std::uint16_t type, const void* row, std::uint32_t pid, std::uint32_t tid,
+              std::uint64_t t_ns);
   schema::Recording& recording_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> seq_;
 };

@@ -12,9 +12,12 @@ namespace {
 
 int engine_group_of(int entry) {
   switch (kind_of(entry)) {
-  case 2: return 2 + (entry - state_entries.first) % 3;
-  case 3: return 1;
-  default: return 0;
+  case 2:
+    return 2 + (entry - state_entries.first) % 3;
+  case 3:
+    return 1;
+  default:
+    return 0;
   }
 }
 
@@ -37,8 +40,8 @@ std::uint32_t RequestRun::block_for(int entry, std::uint32_t boundary) {
 }
 
 schema::Digest RequestRun::content(int rank, int entry, std::uint32_t token_end, bool whole) const {
-  return digest_of(prompt_ + " rank " + std::to_string(rank) + " entry " + std::to_string(entry) + " at " +
-                   std::to_string(token_end) + (whole ? " page" : " content"));
+  return digest_of(prompt_ + " rank " + std::to_string(rank) + " entry " + std::to_string(entry) +
+                   " at " + std::to_string(token_end) + (whole ? " page" : " content"));
 }
 
 void RequestRun::admit(bool cached) {
@@ -86,8 +89,8 @@ void RequestRun::admit(bool cached) {
   w_.rows.add(a, w_.front(), w_.front(), w_.tick());
 }
 
-void RequestRun::digests(int rank, std::uint64_t transfer, int direction, int entry, std::uint32_t block,
-                         std::uint32_t token_end) {
+void RequestRun::digests(int rank, std::uint64_t transfer, int direction, int entry,
+                         std::uint32_t block, std::uint32_t token_end) {
   if (!w_.spec.content_probes) return;
   for (int moment = 0; moment < 2; ++moment) {
     page_digest d;
@@ -124,7 +127,8 @@ struct Announced {
   int rank;
   std::uint64_t transfer;
 
-  void mark(std::uint16_t kind, std::uint32_t thread, std::uint64_t value = 0, std::uint64_t event = 0) const {
+  void mark(std::uint16_t kind, std::uint32_t thread, std::uint64_t value = 0,
+            std::uint64_t event = 0) const {
     transfer_mark m;
     m.transfer = transfer;
     m.kind = kind;
@@ -134,8 +138,8 @@ struct Announced {
   }
 
   // One announced page and, unless it is held, the copy that moves it.
-  void page(int entry, std::uint32_t block, std::uint32_t token_begin, std::uint32_t token_end, std::uint64_t object,
-            bool held) const {
+  void page(int entry, std::uint32_t block, std::uint32_t token_begin, std::uint32_t token_end,
+            std::uint64_t object, bool held) const {
     transfer_page p;
     p.transfer = transfer;
     p.device_address = w.page(true, rank, entry, block);
@@ -153,7 +157,8 @@ struct Announced {
   }
 
   void copy_page(int direction, int entry, std::uint32_t block, std::uint64_t object) const {
-    const std::uint64_t device = w.page(true, rank, entry, block), host = 0x6000'0000'0000 + object * 0x10'0000;
+    const std::uint64_t device = w.page(true, rank, entry, block),
+                        host = 0x6000'0000'0000 + object * 0x10'0000;
     copy c;
     c.src = direction == 0 ? device : host;
     c.dst = direction == 0 ? host : device;
@@ -171,7 +176,8 @@ struct Announced {
   }
 
   // The rank synchronises with the completion event and says so.
-  void wait(std::uint64_t request, std::uint16_t kind, const World::Event& completion, std::uint64_t lasts) const {
+  void wait(std::uint64_t request, std::uint16_t kind, const World::Event& completion,
+            std::uint64_t lasts) const {
     const std::uint64_t opened = w.open_event(completion, w.rank(rank));
     const std::uint64_t began = w.tick();
     w.order_op(w.rank(rank), 4, 0, opened, lasts);
@@ -196,10 +202,13 @@ void RequestRun::load(int rank) {
   loads_[rank] = t.transfer;
   std::vector<std::pair<int, std::uint32_t>> pages; // entry, end of the tokens
   for (int i = 0; i < state_entries.first; ++i) {
-    for (std::uint32_t end = c; end <= boundary_; end += c) pages.emplace_back(i, end);
+    for (std::uint32_t end = c; end <= boundary_; end += c)
+      pages.emplace_back(i, end);
   }
-  for (int i = state_entries.first; i < entry_count; ++i) pages.emplace_back(i, boundary_);
-  for (const auto& [entry, end] : pages) block_for(entry, end);
+  for (int i = state_entries.first; i < entry_count; ++i)
+    pages.emplace_back(i, boundary_);
+  for (const auto& [entry, end] : pages)
+    block_for(entry, end);
 
   const auto producer = w_.create_event(w_.rank(rank));
   w_.record_and_export(producer, w_.rank_stream());
@@ -218,10 +227,12 @@ void RequestRun::load(int rank) {
   w_.rows.add(x, w_.server(), w_.server(), w_.tick());
   t.mark(0, w_.server());
   for (const auto& [entry, end] : pages) {
-    t.page(entry, block_for(entry, end), end - c, end, w_.objects[{rank, key_name(end)}][entry], false);
+    t.page(entry, block_for(entry, end), end - c, end, w_.objects[{rank, key_name(end)}][entry],
+           false);
   }
   const std::uint64_t poisoned = w_.tick();
-  for (const auto& [entry, end] : pages) t.copy_page(1, entry, block_for(entry, end), w_.objects[{rank, key_name(end)}][entry]);
+  for (const auto& [entry, end] : pages)
+    t.copy_page(1, entry, block_for(entry, end), w_.objects[{rank, key_name(end)}][entry]);
   for (const auto& [entry, end] : pages) {
     digests(rank, t.transfer, 1, entry, block_for(entry, end), end);
     if (!w_.spec.content_probes) continue;
@@ -285,7 +296,8 @@ void RequestRun::save(int rank, std::uint32_t boundary, std::uint64_t step_began
       k.key = x.key;
       k.rank = x.rank;
       schema::set_text(k.name, name);
-      k.value = std::string(name) == "prefix" ? digest_of(key_name(boundary)) : digest_of(name + std::to_string(rank));
+      k.value = std::string(name) == "prefix" ? digest_of(key_name(boundary))
+                                              : digest_of(name + std::to_string(rank));
       w_.rows.add(k, w_.server(), w_.server(), w_.tick());
     }
   }
@@ -296,7 +308,8 @@ void RequestRun::save(int rank, std::uint32_t boundary, std::uint64_t step_began
   }
   const std::uint64_t delay = static_cast<std::uint64_t>(w_.spec.delay_ms) * 1'000'000;
   if (w_.spec.delays) t.mark(1, w_.stream_thread(rank), delay);
-  for (int i = 0; i < entry_count && !held; ++i) t.copy_page(0, i, block_for(i, boundary), objects[i]);
+  for (int i = 0; i < entry_count && !held; ++i)
+    t.copy_page(0, i, block_for(i, boundary), objects[i]);
   const auto completion = w_.create_event(w_.server());
   t.mark(5, w_.server(), 0, completion.address);
   w_.record_and_export(completion, w_.stream(rank));
@@ -305,7 +318,8 @@ void RequestRun::save(int rank, std::uint32_t boundary, std::uint64_t step_began
     w_.tick(delay);
     t.mark(2, w_.stream_thread(rank));
   }
-  for (int i = 0; i < entry_count && !held; ++i) digests(rank, t.transfer, 0, i, block_for(i, boundary), boundary);
+  for (int i = 0; i < entry_count && !held; ++i)
+    digests(rank, t.transfer, 0, i, block_for(i, boundary), boundary);
   t.mark(3, w_.stream_thread(rank));
   const std::uint64_t complete = w_.now;
   w_.now = wait_began; // the rank begins to wait while the device still works
@@ -316,7 +330,8 @@ void RequestRun::step(std::uint32_t start, std::uint32_t tokens, std::uint64_t r
   const std::uint64_t number = w_.tick();
   const std::uint32_t end = start + tokens, c = w_.spec.chunk;
   const bool checkpoint = end % c == 0;
-  for (int i = 0; i < entry_count && checkpoint; ++i) block_for(i, end);
+  for (int i = 0; i < entry_count && checkpoint; ++i)
+    block_for(i, end);
   for (int r = 0; r < w_.spec.ranks; ++r) {
     const std::uint64_t began = w_.tick();
     schema::rec::step s;
@@ -358,7 +373,8 @@ void RequestRun::run(bool cached) {
   admit(cached);
   const std::uint32_t c = w_.spec.chunk;
   if (boundary_ > 0) {
-    for (int r = 0; r < w_.spec.ranks; ++r) load(r);
+    for (int r = 0; r < w_.spec.ranks; ++r)
+      load(r);
   }
   bool reads = boundary_ > 0;
   for (std::uint32_t p = computed_; p < n_;) {
@@ -367,7 +383,8 @@ void RequestRun::run(bool cached) {
     reads = false;
     p = end;
   }
-  for (std::uint32_t i = 1; i < w_.spec.tokens; ++i) step(n_ + i - 1, 1, 0);
+  for (std::uint32_t i = 1; i < w_.spec.tokens; ++i)
+    step(n_ + i - 1, 1, 0);
 }
 
 } // namespace hitproof::audit::testing

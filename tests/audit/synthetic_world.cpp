@@ -23,7 +23,9 @@ std::uint64_t page_stride_of(int entry) {
   return kind == 0 || kind == 2 ? mla_page : index_page;
 }
 
-std::uint64_t content_bytes_of(int entry) { return kind_of(entry) == 2 ? state_content : page_bytes_of(entry); }
+std::uint64_t content_bytes_of(int entry) {
+  return kind_of(entry) == 2 ? state_content : page_bytes_of(entry);
+}
 
 schema::Digest digest_of(const std::string& text) { return schema::sha256(text); }
 
@@ -40,8 +42,9 @@ std::uint64_t World::base(bool in_server, int r, int entry) const {
   if (kind == 1) region = entry - indexer_entries.first + 100;
   if (kind == 2) region = (entry - state_entries.first) / 3;
   if (kind == 3) region = entry - tail_entries.first + 100;
-  const std::uint64_t process = in_server ? 0x2000'0000'0000 + static_cast<std::uint64_t>(r) * 0x100'0000'0000
-                                          : 0x1000'0000'0000;
+  const std::uint64_t process =
+      in_server ? 0x2000'0000'0000 + static_cast<std::uint64_t>(r) * 0x100'0000'0000
+                : 0x1000'0000'0000;
   return process + static_cast<std::uint64_t>(region) * 0x4000'0000;
 }
 
@@ -156,7 +159,8 @@ void World::announce_end() {
     }
   }
   std::vector<std::uint32_t> pids = {front()};
-  for (int r = 0; r < spec.ranks; ++r) pids.push_back(rank(r));
+  for (int r = 0; r < spec.ranks; ++r)
+    pids.push_back(rank(r));
   if (!control()) pids.push_back(server());
   for (const std::uint32_t pid : pids) {
     for (const char* name : {"cuMemcpyBatchAsync", "path:pinned_kernel"}) {

@@ -10,7 +10,8 @@ namespace hitproof::audit::testing {
 
 class World {
  public:
-  World(schema::Recording& recording, const StudySpec& study) : spec(study), rows(recording), now(study.clock_ns) {}
+  World(schema::Recording& recording, const StudySpec& study)
+      : spec(study), rows(recording), now(study.clock_ns) {}
 
   const StudySpec& spec;
   RowWriter rows;
@@ -27,7 +28,8 @@ class World {
   std::uint64_t stream(int r) const { return 0x7000 + static_cast<std::uint64_t>(r) * 0x100; }
   std::uint64_t rank_stream() const { return 0x5000; }
 
-  // Page addresses: regions are shared by entries as in the model (MLA with state, indexer with tail).
+  // Page addresses: regions are shared by entries as in the model (MLA with state, indexer with
+  // tail).
   std::uint64_t base(bool in_server, int r, int entry) const;
   std::uint64_t page(bool in_server, int r, int entry, std::uint32_t block) const {
     return base(in_server, r, entry) + block * page_stride_of(entry);
@@ -35,7 +37,9 @@ class World {
 
   std::uint32_t new_block() { return next_block_++; }
   std::uint64_t new_object() { return next_object_++; }
-  std::uint64_t new_transfer(int r) { return (static_cast<std::uint64_t>(r) + 1) << 48 | next_transfer_++; }
+  std::uint64_t new_transfer(int r) {
+    return (static_cast<std::uint64_t>(r) + 1) << 48 | next_transfer_++;
+  }
 
   // An event of a process; its address and its handle's bytes come back when it is gone.
   struct Event {
@@ -77,11 +81,14 @@ class RequestRun {
   void load(int rank);
   void save(int rank, std::uint32_t boundary, std::uint64_t step_began);
   void step(std::uint32_t start, std::uint32_t tokens, std::uint64_t reads);
-  void page_of_load(int rank, std::uint64_t transfer, int entry, std::uint32_t block, std::uint32_t token_end);
+  void page_of_load(int rank, std::uint64_t transfer, int entry, std::uint32_t block,
+                    std::uint32_t token_end);
   void digests(int rank, std::uint64_t transfer, int direction, int entry, std::uint32_t block,
                std::uint32_t token_end);
   schema::Digest content(int rank, int entry, std::uint32_t token_end, bool whole) const;
-  std::string key_name(std::uint32_t boundary) const { return prompt_ + "@" + std::to_string(boundary); }
+  std::string key_name(std::uint32_t boundary) const {
+    return prompt_ + "@" + std::to_string(boundary);
+  }
   std::uint32_t block_for(int entry, std::uint32_t boundary);
 
   World& w_;
@@ -90,8 +97,9 @@ class RequestRun {
   std::uint32_t n_;
   std::uint32_t boundary_ = 0, computed_ = 0;
   std::uint64_t step_number_ = 0;
-  std::map<std::pair<int, std::uint32_t>, std::uint32_t> blocks_; // (engine group, boundary) -> block
-  std::map<int, std::uint64_t> loads_;                            // rank -> transfer
+  std::map<std::pair<int, std::uint32_t>, std::uint32_t>
+      blocks_;                         // (engine group, boundary) -> block
+  std::map<int, std::uint64_t> loads_; // rank -> transfer
 };
 
 } // namespace hitproof::audit::testing

@@ -1,5 +1,5 @@
-// The figures of study.md, recomputed by the auditor from a correct nine-length study; and the faulty
-// lookup's matrix.
+// The figures of study.md, recomputed by the auditor from a correct nine-length study; and the
+// faulty lookup's matrix.
 #include "audit/json.h"
 #include "audit/tables.h"
 #include "tests/audit/fixture.h"
@@ -16,7 +16,8 @@ using nlohmann::json;
 // Volumes from the dimensions alone: A bytes of one chunk's attention pages, S of one checkpoint's
 // state and tail pages (study.md, section 8).
 constexpr std::int64_t attention = 12 * static_cast<std::int64_t>(mla_page + index_page);
-constexpr std::int64_t state_sum = 34 * static_cast<std::int64_t>(mla_page) + 12 * static_cast<std::int64_t>(tail_bytes);
+constexpr std::int64_t state_sum =
+    34 * static_cast<std::int64_t>(mla_page) + 12 * static_cast<std::int64_t>(tail_bytes);
 
 TEST(Totals, NineLengthsStrict) {
   ScratchDir dir;
@@ -113,7 +114,8 @@ TEST(Totals, TablesHaveTheFormOfThePaper) {
   EXPECT_EQ(matrix.rows[1][0], "256");
   EXPECT_EQ(matrix.rows[1][1], "128");
   for (const Table& t : report_tables(report)) {
-    for (const auto& row : t.rows) EXPECT_EQ(row.size(), t.columns.size()) << t.id;
+    for (const auto& row : t.rows)
+      EXPECT_EQ(row.size(), t.columns.size()) << t.id;
   }
   EXPECT_EQ(grouped(2447265792), "2,447,265,792");
   EXPECT_EQ(grouped(-12), "-12");

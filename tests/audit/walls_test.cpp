@@ -1,5 +1,5 @@
-// The auditor is the independent reader: it includes and links schema, and nothing of the rooms that
-// measure. Its queries, sentences and witness tables fit together.
+// The auditor is the independent reader: it includes and links schema, and nothing of the rooms
+// that measure. Its queries, sentences and witness tables fit together.
 #include "audit/rule.h"
 #include "audit/witness.h"
 
@@ -34,15 +34,18 @@ TEST(Walls, NoIncludeOfAMeasuringRoom) {
     ++files;
     const std::string text = read(entry.path());
     for (const char* room : measuring_rooms) {
-      EXPECT_EQ(text.find("#include \"" + std::string(room) + "/"), std::string::npos) << entry.path() << " " << room;
-      EXPECT_EQ(text.find("#include <" + std::string(room) + "/"), std::string::npos) << entry.path() << " " << room;
+      EXPECT_EQ(text.find("#include \"" + std::string(room) + "/"), std::string::npos)
+          << entry.path() << " " << room;
+      EXPECT_EQ(text.find("#include <" + std::string(room) + "/"), std::string::npos)
+          << entry.path() << " " << room;
     }
     EXPECT_EQ(text.find("hitproof.h\""), std::string::npos) << entry.path();
   }
   EXPECT_GT(files, 20);
 }
 
-// This very program is linked with the auditor alone: its link line names no library of those rooms.
+// This very program is linked with the auditor alone: its link line names no library of those
+// rooms.
 TEST(Walls, LinkLineNamesSchemaAlone) {
   const std::string ninja = read(HITPROOF_BUILD_NINJA);
   if (ninja.empty()) GTEST_SKIP() << "not built with ninja";
@@ -50,22 +53,26 @@ TEST(Walls, LinkLineNamesSchemaAlone) {
   ASSERT_NE(at, std::string::npos);
   const std::string rule = ninja.substr(at, ninja.find("\n\n", at) - at);
   EXPECT_NE(rule.find("libhitproof_schema.a"), std::string::npos);
-  for (const char* library : {"libhitproof_kernels", "libhitproof_poison", "libhitproof.so", "hitproof_sim",
-                              "libhitproof_model", "libhitproof_runtime", "libtorch"}) {
+  for (const char* library :
+       {"libhitproof_kernels", "libhitproof_poison", "libhitproof.so", "hitproof_sim",
+        "libhitproof_model", "libhitproof_runtime", "libtorch"}) {
     EXPECT_EQ(rule.find(library), std::string::npos) << library;
   }
 }
 
-// No undefined symbol of the archive belongs to another namespace of the house than schema and audit.
+// No undefined symbol of the archive belongs to another namespace of the house than schema and
+// audit.
 TEST(Walls, NoUndefinedSymbolOfAMeasuringRoom) {
-  FILE* nm = popen(("nm -C --undefined-only " + std::string(HITPROOF_AUDIT_LIBRARY) + " 2>/dev/null").c_str(), "r");
+  FILE* nm = popen(
+      ("nm -C --undefined-only " + std::string(HITPROOF_AUDIT_LIBRARY) + " 2>/dev/null").c_str(),
+      "r");
   ASSERT_NE(nm, nullptr);
   char line[4096];
   int lines = 0;
   while (std::fgets(line, sizeof line, nm)) {
     ++lines;
-    for (const char* room : {"hitproof::probes", "hitproof::engine", "hitproof::kernels", "hitproof::poison",
-                             "hitproof::sim", " hitproof_"}) {
+    for (const char* room : {"hitproof::probes", "hitproof::engine", "hitproof::kernels",
+                             "hitproof::poison", "hitproof::sim", " hitproof_"}) {
       EXPECT_EQ(std::string(line).find(room), std::string::npos) << line;
     }
   }
@@ -75,7 +82,8 @@ TEST(Walls, NoUndefinedSymbolOfAMeasuringRoom) {
 std::set<std::string> violations_in(const std::string& sql) {
   static const std::regex pattern("SELECT '([a-z_]+)'");
   std::set<std::string> ids;
-  for (std::sregex_iterator it(sql.begin(), sql.end(), pattern), end; it != end; ++it) ids.insert((*it)[1]);
+  for (std::sregex_iterator it(sql.begin(), sql.end(), pattern), end; it != end; ++it)
+    ids.insert((*it)[1]);
   return ids;
 }
 
@@ -84,7 +92,8 @@ TEST(Walls, EveryViolationHasItsSentence) {
   for (const Rule* rule : all_rules()) {
     std::set<std::string> sentences;
     for (const Sentence& s : rule->sentences) {
-      EXPECT_TRUE(sentences.insert(s.violation).second) << rule->name << " says " << s.violation << " twice";
+      EXPECT_TRUE(sentences.insert(s.violation).second)
+          << rule->name << " says " << s.violation << " twice";
     }
     for (const char* query : rule->queries) {
       ASSERT_NE(rule_sql(query), nullptr) << query;
@@ -100,7 +109,8 @@ TEST(Walls, WitnessTablesAreKnown) {
   const auto citable = citable_tables();
   for (const Rule* rule : all_rules()) {
     for (const char* table : rule->witness_tables) {
-      EXPECT_NE(std::find(citable.begin(), citable.end(), table), citable.end()) << rule->name << ": " << table;
+      EXPECT_NE(std::find(citable.begin(), citable.end(), table), citable.end())
+          << rule->name << ": " << table;
     }
   }
 }

@@ -24,14 +24,18 @@ std::map<std::string, std::string> make_archives(const std::string& root) {
     const std::string path = folder(name);
     copy_good_study(path);
     if (*sql) change(path, sql);
-    if (const auto s = schema::close_archive(path); !s.ok()) throw std::runtime_error(s.status().to_string());
+    if (const auto s = schema::close_archive(path); !s.ok())
+      throw std::runtime_error(s.status().to_string());
     return path;
   };
   changed("good", "");
-  changed("short", "UPDATE copy SET bytes = bytes - 32 WHERE entry = 3 AND direction = 1; UPDATE page_poison SET "
-                   "residue_bytes = 32, residue_content = 32, first_residue = 57312 WHERE entry = 3");
+  changed("short",
+          "UPDATE copy SET bytes = bytes - 32 WHERE entry = 3 AND direction = 1; UPDATE "
+          "page_poison SET "
+          "residue_bytes = 32, residue_content = 32, first_residue = 57312 WHERE entry = 3");
   changed("newer", "UPDATE recording SET value = '99' WHERE key = 'format_version'");
-  changed("escape", "UPDATE entry SET name = CAST(x'1b5b324a' AS TEXT); DELETE FROM copy WHERE entry = 3");
+  changed("escape",
+          "UPDATE entry SET name = CAST(x'1b5b324a' AS TEXT); DELETE FROM copy WHERE entry = 3");
 
   StudySpec full = small_spec();
   full.full_lookup = true;
@@ -43,7 +47,8 @@ std::map<std::string, std::string> make_archives(const std::string& root) {
   const std::string open = folder("open");
   copy_good_study(open);
   change(open, "UPDATE recording SET value = '0' WHERE key = 'closed'");
-  for (const char* file : {"bagit.txt", "bag-info.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt"}) {
+  for (const char* file :
+       {"bagit.txt", "bag-info.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt"}) {
     fs::remove(open + "/" + file);
   }
   const std::string damaged = folder("damaged");

@@ -8,7 +8,10 @@ namespace hitproof::cli {
 namespace {
 
 audit::Table sample() {
-  return {"sample", "Bytes & pages", {{"name", "", false}, {"moved", "bytes"}}, {{"layers_3", "1,024"}, {"a\"b", "7"}}};
+  return {"sample",
+          "Bytes & pages",
+          {{"name", "", false}, {"moved", "bytes"}},
+          {{"layers_3", "1,024"}, {"a\"b", "7"}}};
 }
 
 std::string rendered(Format format, bool color = false) {
@@ -55,7 +58,8 @@ TEST(Output, ControlCharactersAndBrokenTextBecomeVisible) {
   EXPECT_EQ(printable("\xc2\x9b"), "?");
   EXPECT_EQ(printable("Gr\xc3\xbc\xc3\x9f"), "Gr\xc3\xbc\xc3\x9f");
   EXPECT_EQ(printable("cut \xe2\x82"), "cut ??");
-  EXPECT_EQ(latex_text("50% of {a}_b \\ ~"), "50\\% of \\{a\\}\\_b \\textbackslash{} \\textasciitilde{}");
+  EXPECT_EQ(latex_text("50% of {a}_b \\ ~"),
+            "50\\% of \\{a\\}\\_b \\textbackslash{} \\textasciitilde{}");
 }
 
 } // namespace

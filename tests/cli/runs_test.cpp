@@ -27,7 +27,8 @@ std::vector<DeclaredRun> read_runs() {
   for (std::string line; std::getline(in, line);) {
     if (line.empty() || line[0] == '#') continue;
     const std::size_t space = line.find(' ');
-    const std::string word = line.substr(0, space), rest = space == std::string::npos ? "" : line.substr(space + 1);
+    const std::string word = line.substr(0, space),
+                      rest = space == std::string::npos ? "" : line.substr(space + 1);
     if (word == "NAME") {
       runs.emplace_back();
       runs.back().name = rest;
@@ -35,12 +36,18 @@ std::vector<DeclaredRun> read_runs() {
     }
     if (runs.empty()) throw std::runtime_error("runs.txt: a run begins with NAME");
     DeclaredRun& run = runs.back();
-    if (word == "RUN") run.command = rest;
-    else if (word == "EXIT") run.exit = std::stoi(rest);
-    else if (word == "EXPECT") run.expect.push_back(rest);
-    else if (word == "ERROR") run.error.push_back(rest);
-    else if (word == "REJECT") run.reject.push_back(rest);
-    else throw std::runtime_error("runs.txt: unknown word " + word);
+    if (word == "RUN")
+      run.command = rest;
+    else if (word == "EXIT")
+      run.exit = std::stoi(rest);
+    else if (word == "EXPECT")
+      run.expect.push_back(rest);
+    else if (word == "ERROR")
+      run.error.push_back(rest);
+    else if (word == "REJECT")
+      run.reject.push_back(rest);
+    else
+      throw std::runtime_error("runs.txt: unknown word " + word);
   }
   return runs;
 }
@@ -70,19 +77,25 @@ TEST_P(RunsTest, BehavesAsDeclared) {
       command.replace(at, what.size(), path);
     }
   };
-  for (const auto& [name, path] : archives()) fill(name, path);
+  for (const auto& [name, path] : archives())
+    fill(name, path);
   fill("scratch", scratch.path());
-  if (command.find("sqlite3") != std::string::npos && std::system("command -v sqlite3 >/dev/null") != 0) {
+  if (command.find("sqlite3") != std::string::npos &&
+      std::system("command -v sqlite3 >/dev/null") != 0) {
     GTEST_SKIP() << "no sqlite3 shell on this machine";
   }
   const std::string out = streams.path() + "/out", err = streams.path() + "/err";
   const std::string script = streams.path() + "/run.sh";
   std::ofstream(script) << "PATH=\"" HITPROOF_BIN_DIR ":$PATH\"\n" << command << "\n";
-  const int status = std::system(("/bin/sh " + script + " >" + out + " 2>" + err + " </dev/null").c_str());
+  const int status =
+      std::system(("/bin/sh " + script + " >" + out + " 2>" + err + " </dev/null").c_str());
   const std::string printed = contents(out), said = contents(err);
-  EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, run.exit) << command << "\n" << printed << "\n" << said;
+  EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, run.exit) << command << "\n"
+                                                                    << printed << "\n"
+                                                                    << said;
   for (const std::string& piece : run.expect) {
-    EXPECT_NE(printed.find(piece), std::string::npos) << "stdout lacks: " << piece << "\n" << printed;
+    EXPECT_NE(printed.find(piece), std::string::npos) << "stdout lacks: " << piece << "\n"
+                                                      << printed;
   }
   for (const std::string& piece : run.error) {
     EXPECT_NE(said.find(piece), std::string::npos) << "stderr lacks: " << piece << "\n" << said;
