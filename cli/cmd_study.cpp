@@ -98,12 +98,19 @@ struct StudyCommand : Command {
                      "(may change results), or flip nothing (observe)")
         ->check(CLI::IsMember({"observe", "effective", "naive"}));
     study
+        ->add_flag("--other-engine", options.other_engine,
+                   "Test aid: an engine with other weights fills the cache server first")
+        ->group("");
+    study
         ->add_option("--force-drop", options.force_drop,
                      "Test aid: the probe loses every n-th page record and counts it")
         ->check(CLI::Range(0, 1000000))
         ->group("");
     study->add_option("--seed", options.seed, "Seed of weights and prompts")->capture_default_str();
-    study->add_option("--out", out, "Folder for the archives (control, candidate); none of them may hold anything yet")
+    study
+        ->add_option(
+            "--out", out,
+            "Folder for the archives (control, candidate); none of them may hold anything yet")
         ->required();
   }
 

@@ -31,6 +31,9 @@ struct ArmOptions {
   std::string reference; // archive of the control arm; empty: none
   std::string title;     // for the progress line
   int force_drop = 0;    // test aid, see ProbeOptions
+  // Test aid: an engine with other weights fills the cache server first. Break key-omits-weights
+  // always has one; without the break this is its clean twin.
+  bool other_engine = false;
   std::vector<std::string> engine_extra;
   bool quiet = false;
 };
