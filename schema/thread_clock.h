@@ -4,10 +4,10 @@
 // Every thread keeps an anchor, one reading of both clocks, that holds for about a millisecond; the
 // rate between them is measured over 10 ms to 1 s and shared by the process. So a time differs from
 // now() by the error of that rate over a millisecond (a time daemon that slews the clock by one
-// part in n adds a millisecond / n) plus that of one reading: mostly below 20 ns, 106 ns at worst in
-// half a million readings on a busy machine. Times of processes compare as well as that. Within a
-// thread times never go back. Where the counter is not invariant, the kernel does not keep its own
-// time by it, or prepare() was not called, these functions are now().
+// part in n adds a millisecond / n) plus that of one reading: mostly below 20 ns, 106 ns at worst
+// in half a million readings on a busy machine. Times of processes compare as well as that. Within
+// a thread times never go back. Where the counter is not invariant, the kernel does not keep its
+// own time by it, or prepare() was not called, these functions are now().
 #pragma once
 
 #include "schema/clock.h"
