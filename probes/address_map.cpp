@@ -74,9 +74,24 @@ Memory ask_driver(std::uint64_t address) noexcept {
   return type == memory_device ? Memory::device : Memory::host;
 }
 
-Memory kind_of(std::uint64_t address) noexcept {
-  const Memory kind = range_of(address).kind;
-  return kind != Memory::unknown ? kind : ask_driver(address);
+// The range that this thread's last copy found, one for each end of it: copies of pages come in
+// runs from one allocation to another. Good as long as the map has not changed.
+struct LastFound {
+  std::uint64_t base = 0, end = 0;
+  Memory kind = Memory::unknown;
+  std::uint32_t sequence = 0;
+};
+thread_local constinit LastFound last_to, last_from;
+
+Memory kind_of(std::uint64_t address, LastFound& last) noexcept {
+  const std::uint32_t now = sequence.load(std::memory_order_acquire);
+  if (last.sequence == now && address >= last.base && address < last.end) return last.kind;
+  const MappedRange range = range_of(address);
+  if (range.kind == Memory::unknown) return ask_driver(address);
+  // With the number from before the search: a change meanwhile makes it differ. No signal handler
+  // comes in between: inside a hook its copies are not observed.
+  last = {range.base, range.base + range.bytes, range.kind, now};
+  return range.kind;
 }
 
 } // namespace
@@ -131,7 +146,7 @@ MappedRange range_of(std::uint64_t address) noexcept {
 }
 
 std::uint8_t direction_of(std::uint64_t dst, std::uint64_t src) noexcept {
-  const Memory to = kind_of(dst), from = kind_of(src);
+  const Memory to = kind_of(dst, last_to), from = kind_of(src, last_from);
   const auto known = [](Memory m) { return m == Memory::device || m == Memory::host; };
   if (!known(to) || !known(from)) return 4;
   if (from == Memory::device) return to == Memory::device ? 2 : 0;

@@ -119,6 +119,7 @@ void start_recording() noexcept {
     if (current.mode == 0 || ambiguous.load()) {
       activity.store(Activity::inert, std::memory_order_release);
     } else {
+      schema::ThreadClock::prepare();
       if (!forks_watched.exchange(true)) {
         pthread_atfork(nullptr, nullptr, after_fork_in_child);
       }

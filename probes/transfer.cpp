@@ -116,6 +116,7 @@ Transfer* open_transfer(const hitproof_transfer_t& a) noexcept {
   t->ready = t->sorted = false;
   t->owner = &thread_state;
   t->page_count = 0;
+  if (thread_state.open[place] == nullptr) ++thread_state.open_count;
   thread_state.open[place] = t;
   return t;
 }
@@ -149,7 +150,9 @@ void sort_pages(Transfer& t) noexcept {
 
 void close_transfer(Transfer& t) noexcept {
   for (Transfer*& open : thread_state.open) {
-    if (open == &t) open = nullptr;
+    if (open != &t) continue;
+    open = nullptr;
+    --thread_state.open_count;
   }
   t.owner = nullptr;
 }
@@ -160,6 +163,7 @@ void release_transfer(Transfer& t) noexcept {
 }
 
 PageHit page_of_copy(std::uint64_t dst, std::uint64_t src) noexcept {
+  if (thread_state.open_count == 0) return {};
   for (const Transfer* t : thread_state.open) {
     // Closed by another thread: nothing of this thread belongs to it any more.
     if (t == nullptr || !t->used || t->owner != &thread_state) continue;
