@@ -19,13 +19,15 @@ std::atomic<bool> lost_ranges{false};
 SpinLock writers;
 
 constexpr auto relaxed = std::memory_order_relaxed;
+constexpr auto acquire = std::memory_order_acquire;
+constexpr auto release = std::memory_order_release;
 
 // Index of the first range whose base is above `address`.
 std::uint32_t upper(std::uint64_t address, std::uint32_t n) noexcept {
   std::uint32_t low = 0, high = n;
   while (low < high) {
     const std::uint32_t middle = (low + high) / 2;
-    if (bases[middle].load(relaxed) <= address)
+    if (bases[middle].load(acquire) <= address)
       low = middle + 1;
     else
       high = middle;
@@ -33,23 +35,24 @@ std::uint32_t upper(std::uint64_t address, std::uint32_t n) noexcept {
   return low;
 }
 
+// Stores that follow are releases and a reader's loads acquire: who sees one of them sees the odd
+// number too.
 class Change {
  public:
   Change() noexcept {
     writers.lock();
     sequence.fetch_add(1, relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
   }
   ~Change() {
-    sequence.fetch_add(1, std::memory_order_release);
+    sequence.fetch_add(1, release);
     writers.unlock();
   }
 };
 
 void put_at(std::uint32_t i, std::uint64_t base, std::uint64_t end, std::uint32_t kind) noexcept {
-  bases[i].store(base, relaxed);
-  ends[i].store(end, relaxed);
-  kinds[i].store(kind, relaxed);
+  bases[i].store(base, release);
+  ends[i].store(end, release);
+  kinds[i].store(kind, release);
 }
 
 void move_entry(std::uint32_t to, std::uint32_t from) noexcept {
@@ -84,7 +87,7 @@ struct LastFound {
 thread_local constinit LastFound last_to, last_from;
 
 Memory kind_of(std::uint64_t address, LastFound& last) noexcept {
-  const std::uint32_t now = sequence.load(std::memory_order_acquire);
+  const std::uint32_t now = sequence.load(acquire);
   if (last.sequence == now && address >= last.base && address < last.end) return last.kind;
   const MappedRange range = range_of(address);
   if (range.kind == Memory::unknown) return ask_driver(address);
@@ -112,7 +115,7 @@ bool add_range(std::uint64_t base, std::uint64_t bytes, Memory kind) noexcept {
   for (std::uint32_t k = n; k > i; --k)
     move_entry(k, k - 1);
   put_at(i, base, base + bytes, static_cast<std::uint32_t>(kind));
-  used.store(n + 1, relaxed);
+  used.store(n + 1, release);
   return true;
 }
 
@@ -125,22 +128,21 @@ MappedRange remove_range(std::uint64_t base) noexcept {
                           static_cast<Memory>(kinds[i - 1].load(relaxed))};
   for (std::uint32_t k = i; k < n; ++k)
     move_entry(k - 1, k);
-  used.store(n - 1, relaxed);
+  used.store(n - 1, release);
   return range;
 }
 
 MappedRange range_of(std::uint64_t address) noexcept {
   for (;;) {
-    const std::uint32_t before = sequence.load(std::memory_order_acquire);
+    const std::uint32_t before = sequence.load(acquire);
     if (before & 1) continue;
     MappedRange range;
-    const std::uint32_t i = upper(address, used.load(relaxed));
+    const std::uint32_t i = upper(address, used.load(acquire));
     if (i > 0) {
-      const std::uint64_t base = bases[i - 1].load(relaxed), end = ends[i - 1].load(relaxed);
+      const std::uint64_t base = bases[i - 1].load(acquire), end = ends[i - 1].load(acquire);
       if (address < end)
-        range = {base, end - base, static_cast<Memory>(kinds[i - 1].load(relaxed))};
+        range = {base, end - base, static_cast<Memory>(kinds[i - 1].load(acquire))};
     }
-    std::atomic_thread_fence(std::memory_order_acquire);
     if (sequence.load(relaxed) == before) return range;
   }
 }
