@@ -16,6 +16,8 @@ enum class Counter : std::uint32_t {
   unknown_entry,   // path: pages whose entry was never registered, so padding is not told apart
   captured,        // copies and order operations that became graph nodes
   graph_unreadable, // path: graphs whose copy nodes could not be read
+  stream_captured,  // path: page work left out, because its stream was being captured
+  page_unreachable, // path: pages at addresses that a kernel of the stream's context cannot use
   addresses,        // ranges of the address map; dropped: the map was full
   count
 };
