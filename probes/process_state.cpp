@@ -64,6 +64,7 @@ void after_fork_in_child() noexcept {
   forget_counters_after_fork();
   forget_graphs_after_fork();
   forget_device_work_after_fork();
+  forget_page_kernels_after_fork();
   forget_transfers_after_fork();
   hooks_written.store(false, std::memory_order_relaxed);
   std::memset(role_text, 0, sizeof role_text);

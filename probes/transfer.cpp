@@ -114,6 +114,7 @@ Transfer* open_transfer(const hitproof_transfer_t& a) noexcept {
   else
     std::memset(t->key, 0, sizeof t->key);
   t->ready = t->sorted = false;
+  t->device_work = nullptr;
   t->owner = &thread_state;
   t->page_count = 0;
   if (thread_state.open[place] == nullptr) ++thread_state.open_count;
