@@ -33,6 +33,12 @@ Context::Context(const std::string& dir)
       "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -262144; PRAGMA mmap_size = 1073741824"));
   set_strangers_aside();
   arm_ = fact("arm");
+  records_are_missing_ =
+      fact("closed") != "1" ||
+      number("SELECT COUNT(*) FROM recording WHERE key IN ('dropped', 'gaps', 'damaged_slots') AND "
+             "CAST(value AS INTEGER) > 0") > 0 ||
+      number("SELECT SUM(gaps + damaged + dropped) FROM journal_file") > 0 ||
+      number("SELECT MAX(dropped) FROM coverage") > 0;
   ranks_ = numbers("SELECT DISTINCT rank FROM entry WHERE origin = 0 ORDER BY rank");
   if (ranks_.empty()) ranks_ = numbers("SELECT DISTINCT rank FROM transfer ORDER BY rank");
   first_ns_ =

@@ -36,6 +36,8 @@ class Context {
   const std::string& arm() const noexcept { return arm_; }
   // True for the arm without a connector: nothing is transferred there.
   bool is_control() const noexcept { return arm_ == "control"; }
+  // True where the recording was not closed, or records are known to have been lost.
+  bool records_are_missing() const noexcept { return records_are_missing_; }
   // Transfers of engines that are not recorded, which only rule keys looks at.
   std::int64_t strangers() const noexcept { return strangers_; }
   std::int64_t first_ns() const noexcept { return first_ns_; }
@@ -56,6 +58,7 @@ class Context {
 
   std::string dir_;
   schema::Recording recording_;
+  bool records_are_missing_ = false;
   std::int64_t strangers_ = 0;
   bool has_reference_ = false;
   std::string arm_;

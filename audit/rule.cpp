@@ -49,6 +49,17 @@ std::string number_or(const std::optional<std::int64_t>& n, const char* otherwis
   return n ? std::to_string(*n) : otherwise;
 }
 
+bool rests_on_absence(const Rule& rule, const std::string& id) {
+  for (const Sentence& s : rule.sentences) {
+    if (id == s.violation) return s.rests_on == RestsOn::absence;
+  }
+  return false;
+}
+
+bool names_something(const Subject& s) {
+  return s.at_ns || s.rank || s.transfer || s.request || s.entry || s.block || s.process || s.op;
+}
+
 std::string say(const Context& context, const Rule& rule, const Violation& v) {
   std::string words = v.id;
   for (const Sentence& s : rule.sentences) {
@@ -76,7 +87,7 @@ Finding make_finding(Context& context, const Rule& rule, const Violation& v, std
   f.count = count;
   f.first = v.subject;
   f.words = say(context, rule, v);
-  add_witness(context, rule.witness_tables, f);
+  if (names_something(v.subject)) add_witness(context, rule.witness_tables, f);
   return f;
 }
 
@@ -93,6 +104,8 @@ void collect(Context& context, const Rule& rule, const char* sql_name, RuleRepor
   auto q = context.query(rule_sql(sql_name));
   while (q.next()) {
     Violation v = read_violation(q);
+    if (v.effect == Verdict::fail && context.records_are_missing() && rests_on_absence(rule, v.id))
+      v.effect = Verdict::inconclusive;
     if (each) each(v);
     Group& group = groups[{v.id, v.effect}];
     if (group.count++ == 0 || earlier(v.subject, group.first.subject)) group.first = std::move(v);

@@ -14,11 +14,16 @@
 
 namespace hitproof::audit {
 
+// What a violation rests on. `absence`: on a record that is not there, which proves nothing where
+// records are missing (the recording was cut short, or some were dropped); then it is inconclusive.
+enum class RestsOn { records, absence };
+
 // One kind of violation in words. Placeholders: {rank} {transfer} {request} {entry} {block}
 // {process} {op} {expected} {actual}.
 struct Sentence {
   const char* violation;
   const char* words;
+  RestsOn rests_on = RestsOn::records;
 };
 
 struct Rule {

@@ -1,14 +1,13 @@
 // `hitproof run`: preload and recorder around any program.
-#include <sys/wait.h>
+#include "cli/command.h"
+#include "cli/process.h"
+#include "cli/recorder.h"
+#include "cli/study/interrupt.h"
+#include "schema/archive.h"
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-
-#include "cli/command.h"
-#include "cli/recorder.h"
-#include "cli/process.h"
-#include "cli/study/interrupt.h"
-#include "schema/archive.h"
+#include <sys/wait.h>
 
 namespace hitproof::cli {
 namespace {
@@ -21,7 +20,9 @@ struct RunCommand : Command {
   std::vector<std::string> program;
 
   const char* name() const override { return "run"; }
-  const char* summary() const override { return "Run a program under the probe and record what it does"; }
+  const char* summary() const override {
+    return "Run a program under the probe and record what it does";
+  }
   const char* examples() const override {
     return "  hitproof run --out out/mine -- ./my_server --port 8000\n"
            "  hitproof run --out out/mine --probes metadata -- python3 serve.py\n"
@@ -29,10 +30,14 @@ struct RunCommand : Command {
   }
   void add(CLI::App& app) override {
     app.add_option("--out", out, "Folder of the recording; must not exist or be empty")->required();
-    app.add_option("--probes", probes.probes, "all, or metadata (calls and announcements only), or off")
-        ->check(CLI::IsMember({"all", "metadata", "off"}))->capture_default_str();
-    app.add_option("--save-delay-ms", probes.save_delay_ms, "Delay put into every announced save, milliseconds")
-        ->check(CLI::Range(0, 60000))->capture_default_str();
+    app.add_option("--probes", probes.probes,
+                   "all, or metadata (calls and announcements only), or off")
+        ->check(CLI::IsMember({"all", "metadata", "off"}))
+        ->capture_default_str();
+    app.add_option("--save-delay-ms", probes.save_delay_ms,
+                   "Delay put into every announced save, milliseconds")
+        ->check(CLI::Range(0, 60000))
+        ->capture_default_str();
     app.add_option("command", program, "The program and its arguments, after --")->required();
   }
 
@@ -50,7 +55,8 @@ struct RunCommand : Command {
     options.set_env = recorder.environment(probes);
     if (probes.probes != "off") {
       const char* before = std::getenv("LD_PRELOAD");
-      options.set_env["LD_PRELOAD"] = recorder.preload() + (before && *before ? std::string(":") + before : "");
+      options.set_env["LD_PRELOAD"] =
+          recorder.preload() + (before && *before ? std::string(":") + before : "");
     }
     Process process;
     if (Status s = process.start(options); !s.ok()) {
@@ -68,7 +74,8 @@ struct RunCommand : Command {
     const int status = process.status();
     Status stored = recorder.with_recording([&](schema::Recording& r) {
       return r.put_process_exit(static_cast<uint32_t>(process.pid()), "program",
-                                WIFEXITED(status) ? WEXITSTATUS(status) : -1, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+                                WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                                WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     });
     if (stored.ok()) stored = recorder.finish("completed");
     if (stored.ok()) {
@@ -76,19 +83,20 @@ struct RunCommand : Command {
       if (!archive.ok()) stored = archive.status();
     }
     if (!stored.ok()) {
-      complain("the recording could not be closed: " + stored.message(), "hitproof inspect " + out + " shows what is there");
+      complain("the recording could not be closed: " + stored.message(),
+               "hitproof inspect " + out + " shows what is there");
       return exit_usage;
     }
     if (!common.quiet)
-      std::fprintf(stderr, "hitproof: %s %s; recorded in %s\nhitproof: next: hitproof audit %s\n", program[0].c_str(),
-                   describe_exit(status).c_str(), out.c_str(), out.c_str());
+      std::fprintf(stderr, "hitproof: %s %s; recorded in %s\nhitproof: next: hitproof audit %s\n",
+                   program[0].c_str(), describe_exit(status).c_str(), out.c_str(), out.c_str());
     // The program's own exit code is the answer, as with env(1) or nohup(1).
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 };
 
-}  // namespace
+} // namespace
 
 std::unique_ptr<Command> make_run_command() { return std::make_unique<RunCommand>(); }
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

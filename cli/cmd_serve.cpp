@@ -1,10 +1,9 @@
 // `hitproof serve`: the reference runtime alone, in the foreground, until it is told to end.
-#include <unistd.h>
-
-#include <CLI/CLI.hpp>
-
 #include "cli/command.h"
 #include "cli/engine_client.h"
+
+#include <CLI/CLI.hpp>
+#include <unistd.h>
 
 namespace hitproof::cli {
 namespace {
@@ -14,27 +13,36 @@ struct ServeCommand : Command {
   bool no_connector = false;
 
   const char* name() const override { return "serve"; }
-  const char* summary() const override { return "Run the reference runtime and serve completions over HTTP"; }
+  const char* summary() const override {
+    return "Run the reference runtime and serve completions over HTTP";
+  }
   const char* examples() const override {
     return "  hitproof serve --preset tiny --port 8000\n"
            "  hitproof run --out out/mine -- hitproof serve --preset micro --port 8000\n"
-           "  curl -s http://127.0.0.1:8000/v1/completions -d '{\"prompt\": \"Hello\", \"max_tokens\": 8}'\n";
+           "  curl -s http://127.0.0.1:8000/v1/completions -d '{\"prompt\": \"Hello\", "
+           "\"max_tokens\": 8}'\n";
   }
   void add(CLI::App& app) override {
-    app.add_option("--preset", engine.preset, "Dimensions of the model: tiny or micro")->capture_default_str();
-    app.add_option("--device", engine.device, "Device: sim (simulated, no GPU needed)")->capture_default_str();
-    app.add_option("--port", engine.port, "Port on 127.0.0.1; 0 takes a free one and prints it")->capture_default_str();
+    app.add_option("--preset", engine.preset, "Dimensions of the model: tiny or micro")
+        ->capture_default_str();
+    app.add_option("--device", engine.device, "Device: sim (simulated, no GPU needed)")
+        ->capture_default_str();
+    app.add_option("--port", engine.port, "Port on 127.0.0.1; 0 takes a free one and prints it")
+        ->capture_default_str();
     app.add_option("--lookup", engine.lookup, "External lookup: strict, or full (the faulty one)")
-        ->check(CLI::IsMember({"strict", "full"}))->capture_default_str();
+        ->check(CLI::IsMember({"strict", "full"}))
+        ->capture_default_str();
     app.add_option("--seed", engine.weight_seed, "Seed of the weights")->capture_default_str();
-    app.add_option("--break", engine.break_name, "Break the engine on purpose (see hitproof study boundary --help)");
+    app.add_option("--break", engine.break_name,
+                   "Break the engine on purpose (see hitproof study boundary --help)");
     app.add_flag("--no-connector", no_connector, "No external cache");
   }
   int run() override {
     engine.connector = !no_connector;
     auto command = engine_command(engine);
     std::vector<char*> argv;
-    for (auto& word : command) argv.push_back(word.data());
+    for (auto& word : command)
+      argv.push_back(word.data());
     argv.push_back(nullptr);
     execv(argv[0], argv.data());
     complain("cannot start " + command[0], "build it with: make build");
@@ -42,8 +50,8 @@ struct ServeCommand : Command {
   }
 };
 
-}  // namespace
+} // namespace
 
 std::unique_ptr<Command> make_serve_command() { return std::make_unique<ServeCommand>(); }
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

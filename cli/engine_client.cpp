@@ -1,12 +1,11 @@
 #include "cli/engine_client.h"
 
-#include <httplib.h>
-#include <time.h>
-
 #include <deque>
 #include <fstream>
+#include <httplib.h>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <time.h>
 
 namespace hitproof::cli {
 namespace {
@@ -44,12 +43,16 @@ uint64_t request_number(const std::string& id) {
 // One server-sent event of a completion.
 Status take_event(const std::string& data, uint64_t t_ns, Completion* out) {
   json event = json::parse(data, nullptr, false);
-  if (event.is_discarded()) return Status(Code::io_error, "the engine sent an event that is not JSON: " + data.substr(0, 120));
+  if (event.is_discarded())
+    return Status(Code::io_error,
+                  "the engine sent an event that is not JSON: " + data.substr(0, 120));
   if (event.contains("error"))
-    return Status(Code::io_error, "the engine reports: " + event["error"].value("message", event["error"].dump()));
+    return Status(Code::io_error,
+                  "the engine reports: " + event["error"].value("message", event["error"].dump()));
   if (event.contains("id")) out->request = request_number(event["id"].get<std::string>());
   if (event.contains("usage") && event["usage"].is_object())
-    out->cached_tokens = event["usage"].value("/prompt_tokens_details/cached_tokens"_json_pointer, 0U);
+    out->cached_tokens =
+        event["usage"].value("/prompt_tokens_details/cached_tokens"_json_pointer, 0U);
   if (!event.contains("choices") || event["choices"].empty()) return Status();
   const json& choice = event["choices"][0];
   if (!choice.contains("token_ids")) return Status();
@@ -68,7 +71,7 @@ Status take_event(const std::string& data, uint64_t t_ns, Completion* out) {
   return Status();
 }
 
-}  // namespace
+} // namespace
 
 struct EngineClient::Http {
   explicit Http(const std::string& url) : client(url) {
@@ -90,19 +93,30 @@ std::string tail_of_file(const std::string& path, int lines) {
     if (static_cast<int>(last.size()) > lines) last.pop_front();
   }
   std::string text;
-  for (const auto& line : last) text += "\n    " + line;
+  for (const auto& line : last)
+    text += "\n    " + line;
   return text;
 }
 
 std::vector<std::string> engine_command(const EngineOptions& o) {
-  std::vector<std::string> command = {beside_program("hitproof-engine"), "front",
-                                      "--preset", o.preset, "--device", o.device,
-                                      "--lookup", o.lookup, "--connector", o.connector ? "on" : "off",
-                                      "--weight-seed", std::to_string(o.weight_seed),
-                                      "--port", std::to_string(o.port)};
+  std::vector<std::string> command = {beside_program("hitproof-engine"),
+                                      "front",
+                                      "--preset",
+                                      o.preset,
+                                      "--device",
+                                      o.device,
+                                      "--lookup",
+                                      o.lookup,
+                                      "--connector",
+                                      o.connector ? "on" : "off",
+                                      "--weight-seed",
+                                      std::to_string(o.weight_seed),
+                                      "--port",
+                                      std::to_string(o.port)};
   if (!o.break_name.empty()) command.insert(command.end(), {"--break", o.break_name});
   if (!o.cache_server.empty()) command.insert(command.end(), {"--cache-server", o.cache_server});
-  for (const auto& [name, value] : o.profile) command.insert(command.end(), {"--choice", name + "=" + value});
+  for (const auto& [name, value] : o.profile)
+    command.insert(command.end(), {"--choice", name + "=" + value});
   command.insert(command.end(), o.extra.begin(), o.extra.end());
   return command;
 }
@@ -110,10 +124,12 @@ std::vector<std::string> engine_command(const EngineOptions& o) {
 Status EngineClient::dead(const std::string& during) {
   int status = process_.wait();
   return Status(Code::io_error, "the engine " + describe_exit(status) + " during " + during +
-                          "; its log " + log_path_ + " ends:" + tail_of_file(log_path_, 6));
+                                    "; its log " + log_path_ +
+                                    " ends:" + tail_of_file(log_path_, 6));
 }
 
-Status EngineClient::start(const EngineOptions& options, const std::map<std::string, std::string>& environment,
+Status EngineClient::start(const EngineOptions& options,
+                           const std::map<std::string, std::string>& environment,
                            const std::string& log_path, int timeout_ms) {
   log_path_ = log_path;
   ProcessOptions process;
@@ -127,24 +143,30 @@ Status EngineClient::start(const EngineOptions& options, const std::map<std::str
   for (std::string line; url_.empty();) {
     if (!process_.read_line(&line, 200)) {
       if (!process_.running()) return dead("start-up");
-      if (now_ns() > deadline) return Status(Code::io_error, "the engine did not say its address in time; see " + log_path);
+      if (now_ns() > deadline)
+        return Status(Code::io_error,
+                      "the engine did not say its address in time; see " + log_path);
       continue;
     }
     if (size_t at = line.find(mark); at != std::string::npos) url_ = line.substr(at + mark.size());
   }
   http_ = std::make_unique<Http>(url_);
   for (;;) {
-    if (auto answer = http_->client.Get("/health"); answer && answer->status == 200) return Status();
+    if (auto answer = http_->client.Get("/health"); answer && answer->status == 200)
+      return Status();
     if (!process_.running()) return dead("start-up");
-    if (now_ns() > deadline) return Status(Code::io_error, "the engine at " + url_ + " did not become healthy in time; see " + log_path);
+    if (now_ns() > deadline)
+      return Status(Code::io_error,
+                    "the engine at " + url_ + " did not become healthy in time; see " + log_path);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
 
-Status EngineClient::complete(const std::vector<int32_t>& prompt, uint32_t max_tokens, const std::string& tag,
-                              Completion* out) {
-  json body = {{"prompt", prompt}, {"max_tokens", max_tokens}, {"temperature", 0}, {"seed", 42},
-               {"stream", true}, {"ignore_eos", true}, {"return_token_ids", true}};
+Status EngineClient::complete(const std::vector<int32_t>& prompt, uint32_t max_tokens,
+                              const std::string& tag, Completion* out) {
+  json body = {
+      {"prompt", prompt}, {"max_tokens", max_tokens}, {"temperature", 0},        {"seed", 42},
+      {"stream", true},   {"ignore_eos", true},       {"return_token_ids", true}};
   httplib::Request request;
   request.method = "POST";
   request.path = "/v1/completions";
@@ -161,8 +183,10 @@ Status EngineClient::complete(const std::vector<int32_t>& prompt, uint32_t max_t
       std::string line = buffer.substr(0, end);
       if (line.rfind("data: ", 0) != 0) continue;
       line.erase(0, 6);
-      if (line == "[DONE]") finished = true;
-      else if (failed.ok()) failed = take_event(line, t_ns, out);
+      if (line == "[DONE]")
+        finished = true;
+      else if (failed.ok())
+        failed = take_event(line, t_ns, out);
     }
     return true;
   };
@@ -173,33 +197,42 @@ Status EngineClient::complete(const std::vector<int32_t>& prompt, uint32_t max_t
   out->end_ns = now_ns();
   if (!sent) {
     // The socket closes before the process is reaped; give it a moment to say how it ended.
-    for (int i = 0; i < 100 && process_.running(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 100 && process_.running(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     if (!process_.running()) return dead("request " + tag);
     return Status(Code::io_error, "request " + tag + " failed: " + httplib::to_string(error));
   }
   if (response.status != 200) {
     json reply = json::parse(buffer.empty() ? response.body : buffer, nullptr, false);
-    std::string why = !reply.is_discarded() && reply.contains("error") ? reply["error"].value("message", "") : buffer;
-    return Status(Code::io_error, "request " + tag + " was refused with HTTP " + std::to_string(response.status) + ": " + why);
+    std::string why = !reply.is_discarded() && reply.contains("error")
+                          ? reply["error"].value("message", "")
+                          : buffer;
+    return Status(Code::io_error, "request " + tag + " was refused with HTTP " +
+                                      std::to_string(response.status) + ": " + why);
   }
   if (!failed.ok()) return failed;
-  if (!finished) return Status(Code::io_error, "request " + tag + ": the stream ended without its end mark");
+  if (!finished)
+    return Status(Code::io_error, "request " + tag + ": the stream ended without its end mark");
   return Status();
 }
 
 Status EngineClient::reset_device_cache() {
-  // Requests of the past may still be releasing their blocks; the engine answers 503 until they have.
+  // Requests of the past may still be releasing their blocks; the engine answers 503 until they
+  // have.
   for (int attempt = 0; attempt < 200; ++attempt) {
     auto answer = http_->client.Post("/reset_prefix_cache", "", "application/json");
     if (answer && answer->status == 200) return Status();
     if (!answer || (answer->status != 503 && answer->status != 409)) {
       if (!process_.running()) return dead("reset");
-      return Status(Code::io_error, "resetting the device prefix cache failed" +
-                              (answer ? " with HTTP " + std::to_string(answer->status) : std::string()));
+      return Status(Code::io_error,
+                    "resetting the device prefix cache failed" +
+                        (answer ? " with HTTP " + std::to_string(answer->status) : std::string()));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return Status(Code::io_error, "resetting the device prefix cache was refused for two seconds: requests still run");
+  return Status(
+      Code::io_error,
+      "resetting the device prefix cache was refused for two seconds: requests still run");
 }
 
 int EngineClient::stop(int grace_ms) {
@@ -207,4 +240,4 @@ int EngineClient::stop(int grace_ms) {
   return process_.stop(grace_ms);
 }
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

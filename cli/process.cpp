@@ -1,17 +1,16 @@
 #include "cli/process.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 extern char** environ;
 
@@ -20,18 +19,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The environment is built before fork: between fork and exec only async-signal-safe calls are allowed,
-// because the recorder's thread may hold the allocator's lock.
+// The environment is built before fork: between fork and exec only async-signal-safe calls are
+// allowed, because the recorder's thread may hold the allocator's lock.
 std::vector<std::string> build_environment(const ProcessOptions& options) {
   std::vector<std::string> environment;
   for (char** e = environ; *e; ++e) {
     std::string item = *e;
     std::string name = item.substr(0, item.find('='));
     bool dropped = options.set_env.count(name) > 0;
-    for (const auto& unset : options.unset_env) dropped = dropped || unset == name;
+    for (const auto& unset : options.unset_env)
+      dropped = dropped || unset == name;
     if (!dropped) environment.push_back(std::move(item));
   }
-  for (const auto& [name, value] : options.set_env) environment.push_back(name + "=" + value);
+  for (const auto& [name, value] : options.set_env)
+    environment.push_back(name + "=" + value);
   return environment;
 }
 
@@ -51,12 +52,13 @@ std::string find_program(const std::string& name) {
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
-  for (auto& s : strings) result.push_back(s.data());
+  for (auto& s : strings)
+    result.push_back(s.data());
   result.push_back(nullptr);
   return result;
 }
 
-}  // namespace
+} // namespace
 
 Process::~Process() {
   if (pid_ > 0 && !reaped_) stop(0);
@@ -64,16 +66,18 @@ Process::~Process() {
 }
 
 schema::Status Process::start(const ProcessOptions& options) {
-  if (options.command.empty()) return schema::Status(schema::Code::invalid_argument, "no command to run");
+  if (options.command.empty())
+    return schema::Status(schema::Code::invalid_argument, "no command to run");
   std::string program = find_program(options.command[0]);
   if (program.empty())
-    return schema::Status(schema::Code::not_found, "cannot run " + options.command[0] +
-                                     ": not found or not executable");
+    return schema::Status(schema::Code::not_found,
+                          "cannot run " + options.command[0] + ": not found or not executable");
   int log = -1;
   if (!options.log_path.empty()) {
     log = open(options.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (log < 0)
-      return schema::Status(schema::Code::io_error, "cannot write " + options.log_path + ": " + strerror(errno));
+      return schema::Status(schema::Code::io_error,
+                            "cannot write " + options.log_path + ": " + strerror(errno));
   }
   int out[2] = {-1, -1};
   if (options.capture_stdout && pipe2(out, O_CLOEXEC) != 0) {
@@ -88,10 +92,12 @@ schema::Status Process::start(const ProcessOptions& options) {
   pid_ = fork();
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(127);  // the parent died before the line above
+    if (getppid() != parent) _exit(127); // the parent died before the line above
     if (log >= 0) dup2(log, STDERR_FILENO);
-    if (options.capture_stdout) dup2(out[1], STDOUT_FILENO);
-    else if (log >= 0 && options.log_stdout) dup2(log, STDOUT_FILENO);
+    if (options.capture_stdout)
+      dup2(out[1], STDOUT_FILENO);
+    else if (log >= 0 && options.log_stdout)
+      dup2(log, STDOUT_FILENO);
     execve(program.c_str(), argv.data(), envp.data());
     _exit(127);
   }
@@ -99,7 +105,8 @@ schema::Status Process::start(const ProcessOptions& options) {
   if (out[1] >= 0) close(out[1]);
   out_ = out[0];
   reaped_ = false;
-  if (pid_ < 0) return schema::Status(schema::Code::io_error, std::string("fork: ") + strerror(errno));
+  if (pid_ < 0)
+    return schema::Status(schema::Code::io_error, std::string("fork: ") + strerror(errno));
   return schema::Status();
 }
 
@@ -185,4 +192,4 @@ std::string beside_program(const std::string& relative) {
   return (self.parent_path() / relative).lexically_normal().string();
 }
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

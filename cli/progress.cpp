@@ -1,22 +1,24 @@
 #include "cli/progress.h"
 
-#include <unistd.h>
+#include "schema/clock.h"
 
 #include <cstdio>
-
-#include "schema/clock.h"
+#include <unistd.h>
 
 namespace hitproof::cli {
 namespace {
 
 std::string duration(double seconds) {
   char text[32];
-  if (seconds < 60) std::snprintf(text, sizeof text, "%.0f s", seconds);
-  else std::snprintf(text, sizeof text, "%d min %02d s", static_cast<int>(seconds) / 60, static_cast<int>(seconds) % 60);
+  if (seconds < 60)
+    std::snprintf(text, sizeof text, "%.0f s", seconds);
+  else
+    std::snprintf(text, sizeof text, "%d min %02d s", static_cast<int>(seconds) / 60,
+                  static_cast<int>(seconds) % 60);
   return text;
 }
 
-}  // namespace
+} // namespace
 
 Progress::Progress(std::string title, uint64_t total, bool quiet)
     : title_(std::move(title)), total_(total), quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0),
@@ -28,8 +30,10 @@ Progress::~Progress() {
 
 void Progress::show(const std::string& line, bool last) {
   if (quiet_) return;
-  if (terminal_) std::fprintf(stderr, "\r\033[K%s%s", line.c_str(), last ? "\n" : "");
-  else std::fprintf(stderr, "%s\n", line.c_str());
+  if (terminal_)
+    std::fprintf(stderr, "\r\033[K%s%s", line.c_str(), last ? "\n" : "");
+  else
+    std::fprintf(stderr, "%s\n", line.c_str());
   std::fflush(stderr);
   open_ = terminal_ && !last;
 }
@@ -44,15 +48,18 @@ void Progress::update(uint64_t done, const std::string& now) {
   if (done > 0 && seconds > 0) {
     const double rate = static_cast<double>(done) / seconds;
     char text[96];
-    std::snprintf(text, sizeof text, "  %3.0f %%  %.0f tokens/s  %s left", 100.0 * static_cast<double>(done) / static_cast<double>(total_),
-                  rate, duration(static_cast<double>(total_ - done) / rate).c_str());
+    std::snprintf(text, sizeof text, "  %3.0f %%  %.0f tokens/s  %s left",
+                  100.0 * static_cast<double>(done) / static_cast<double>(total_), rate,
+                  duration(static_cast<double>(total_ - done) / rate).c_str());
     line += text;
   }
   show(line, false);
 }
 
 void Progress::finish(const std::string& summary) {
-  show(title_ + ": " + summary + " (" + duration(static_cast<double>(schema::now() - begin_ns_) * 1e-9) + ")", true);
+  show(title_ + ": " + summary + " (" +
+           duration(static_cast<double>(schema::now() - begin_ns_) * 1e-9) + ")",
+       true);
 }
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

@@ -1,6 +1,7 @@
 // Progress of a long job on stderr: what runs, how fast, how long it will still take.
 //
-// On a terminal one line is redrawn; elsewhere a plain line is written at most every ten seconds. With
+// On a terminal one line is redrawn; elsewhere a plain line is written at most every ten seconds.
+// With
 // --quiet nothing is written.
 #pragma once
 
@@ -29,4 +30,4 @@ class Progress {
   uint64_t begin_ns_, last_ns_ = 0;
 };
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

@@ -1,11 +1,10 @@
 #include "cli/recorder.h"
 
-#include <time.h>
+#include "cli/process.h"
 
 #include <chrono>
 #include <filesystem>
-
-#include "cli/process.h"
+#include <time.h>
 
 namespace hitproof::cli {
 
@@ -17,7 +16,9 @@ schema::Result<std::unique_ptr<Recorder>> Recorder::create(const std::string& di
   std::error_code error;
   fs::path absolute = fs::absolute(dir, error);
   if (fs::exists(absolute, error) && !fs::is_empty(absolute, error))
-    return Status(Code::invalid_argument, dir + " is not empty: a recording never overwrites; name another folder or remove it");
+    return Status(
+        Code::invalid_argument,
+        dir + " is not empty: a recording never overwrites; name another folder or remove it");
   fs::create_directories(absolute / "data" / "logs", error);
   if (error) return Status::from_errno(error.value(), "create " + absolute.string());
   auto recording = schema::Recording::open_new(absolute.string());
@@ -35,9 +36,10 @@ Recorder::~Recorder() { stop_thread(); }
 
 std::map<std::string, std::string> Recorder::environment(const ProbeOptions& options) const {
   if (options.probes == "off") return {};
-  std::map<std::string, std::string> env = {{"HITPROOF_DIR", dir_},
-                                            {"HITPROOF_PROBES", options.probes},
-                                            {"HITPROOF_SAVE_DELAY_MS", std::to_string(options.save_delay_ms)}};
+  std::map<std::string, std::string> env = {
+      {"HITPROOF_DIR", dir_},
+      {"HITPROOF_PROBES", options.probes},
+      {"HITPROOF_SAVE_DELAY_MS", std::to_string(options.save_delay_ms)}};
   if (!options.tail_effect.empty()) env["HITPROOF_TAIL_EFFECT"] = options.tail_effect;
   if (options.force_drop > 0) env["HITPROOF_FORCE_DROP"] = std::to_string(options.force_drop);
   return env;
@@ -99,4 +101,4 @@ Status Recorder::abandon(const std::string& reason) {
   return drained;
 }
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

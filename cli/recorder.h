@@ -1,9 +1,13 @@
 // The recorder: turns what the probes of running processes write into a recording, while they run.
 //
-// Used by `hitproof run` around any program and by the studies around the reference runtime. One thread
-// drains the journals into SQLite; the program's own facts (operations, tokens) go into the same recording
-// through with_recording(), one writer at a time.
+// Used by `hitproof run` around any program and by the studies around the reference runtime. One
+// thread drains the journals into SQLite; the program's own facts (operations, tokens) go into the
+// same recording through with_recording(), one writer at a time.
 #pragma once
+
+#include "schema/drain.h"
+#include "schema/recording.h"
+#include "schema/status.h"
 
 #include <atomic>
 #include <functional>
@@ -13,23 +17,19 @@
 #include <string>
 #include <thread>
 
-#include "schema/drain.h"
-#include "schema/recording.h"
-#include "schema/status.h"
-
 namespace hitproof::cli {
 
 struct ProbeOptions {
-  std::string probes = "all";      // all, metadata, off
-  int save_delay_ms = 0;           // injected into every announced save
-  std::string tail_effect;         // empty, effective or naive (diagnostic run)
-  int force_drop = 0;              // test aid: the probe loses every n-th page record and counts it
+  std::string probes = "all"; // all, metadata, off
+  int save_delay_ms = 0;      // injected into every announced save
+  std::string tail_effect;    // empty, effective or naive (diagnostic run)
+  int force_drop = 0;         // test aid: the probe loses every n-th page record and counts it
 };
 
 class Recorder {
  public:
-  // Makes `dir` and its recording. Errors: the folder holds something already, cannot be written, or
-  // the disk is full; the message says what to do.
+  // Makes `dir` and its recording. Errors: the folder holds something already, cannot be written,
+  // or the disk is full; the message says what to do.
   static schema::Result<std::unique_ptr<Recorder>> create(const std::string& dir);
   // Without finish(): stops draining; the recording stays marked as not closed.
   ~Recorder();
@@ -48,8 +48,8 @@ class Recorder {
   // After the watched processes have ended: drains the rest, closes the recording with `reason`.
   schema::Status finish(const std::string& reason);
 
-  // When the run failed: drains what there is and leaves the recording marked as not closed, with the
-  // reason.
+  // When the run failed: drains what there is and leaves the recording marked as not closed, with
+  // the reason.
   schema::Status abandon(const std::string& reason);
 
   const std::string& dir() const { return dir_; }
@@ -69,4 +69,4 @@ class Recorder {
   std::atomic<bool> stop_{false};
 };
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

@@ -1,10 +1,10 @@
 #include "engine/describe.h"
 
-#include <nlohmann/json.hpp>
-
 #include "engine/model/geometry.h"
 #include "engine/model/preset.h"
 #include "engine/model/profile.h"
+
+#include <nlohmann/json.hpp>
 
 namespace hitproof::engine {
 
@@ -13,7 +13,8 @@ std::string describe_preset(const std::string& preset, int tp) {
   const ModelConfig config = find_preset(preset);
   const CacheGeometry geometry(config, tp, 1);
   ordered_json profile = ordered_json::object();
-  for (const auto& choice : KernelProfile::recorded().choices) profile[choice.name] = choice.value;
+  for (const auto& choice : KernelProfile::recorded().choices)
+    profile[choice.name] = choice.value;
   ordered_json facts = {
       {"preset", preset},
       {"tp", tp},
@@ -32,4 +33,4 @@ std::string describe_preset(const std::string& preset, int tp) {
   return facts.dump(2);
 }
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -5,8 +5,8 @@
 
 namespace hitproof::engine {
 
-// Checkpoint interval, vocabulary, longest request, page sizes and entries of a rank, and the recorded
-// kernel profile. Throws std::invalid_argument for an unknown preset.
+// Checkpoint interval, vocabulary, longest request, page sizes and entries of a rank, and the
+// recorded kernel profile. Throws std::invalid_argument for an unknown preset.
 std::string describe_preset(const std::string& preset, int tp);
 
-}  // namespace hitproof::engine
+} // namespace hitproof::engine

@@ -2,6 +2,7 @@
 #include "engine/describe.h"
 #include "engine/front/front.h"
 #include "engine/front/options.h"
+#include "engine/last_words.h"
 #include "engine/runtime/cache_server.h"
 #include "engine/runtime/rank_process.h"
 #include "engine/sim/reexec.h"
@@ -83,9 +84,10 @@ int run(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+  hitproof::engine::speak_last_words_on_terminate();
   try {
     return run(argc, argv);
-  } catch (const std::exception& error) {
-    return refuse(error.what());
+  } catch (...) {
+    return refuse(hitproof::engine::last_words(std::current_exception()));
   }
 }

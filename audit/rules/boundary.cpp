@@ -52,7 +52,8 @@ const Sentence sentences[] = {
      "Request {request}: {actual} draft tokens in the first step after the reload."},
     {"ranks_disagree", "Request {request}: ranks restored states of different boundaries, from "
                        "{expected} to {actual}."},
-    {"rank_without_load", "Request {request}: {actual} of {expected} ranks loaded."},
+    {"rank_without_load", "Request {request}: {actual} of {expected} ranks loaded.",
+     RestsOn::absence},
     {"answer_exceeds_what_is_held",
      "Request {request}: the lookup answered {actual} tokens, some rank or group holds "
      "{expected}."},

@@ -17,7 +17,8 @@ const Sentence sentences[] = {
      "computes {expected}, although nothing was reloaded."},
     {"other_number_of_steps",
      "Operation {op}: {actual} steps, in the control {expected}, although nothing was "
-     "reloaded."},
+     "reloaded.",
+     RestsOn::absence},
     {"steps_not_recorded", "Operation {op}: its steps are not recorded in both arms."},
     {"profile_differs_from_control",
      "Rank {rank}: the control used {expected}, here {actual} was used."},

@@ -15,7 +15,7 @@ const Sentence sentences[] = {
      "Operation {op} (N = {expected}): same tokens as the cold run, but other logits, first at "
      "index {actual}."},
     {"reload_has_another_length",
-     "Operation {op}: {actual} tokens, the cold run generated {expected}."},
+     "Operation {op}: {actual} tokens, the cold run generated {expected}.", RestsOn::absence},
     {"twin_has_another_prompt",
      "Operation {op}: its prompt is not the cold run's, so the two cannot be compared."},
     {"operation_not_finished", "Operation {op} ({expected}) ended as '{actual}'."},
@@ -27,7 +27,7 @@ const Sentence sentences[] = {
      "Operation {op} (N = {expected}): same tokens as the control, but other logits, first "
      "at index {actual}."},
     {"candidate_has_another_length",
-     "Operation {op}: {actual} tokens, the control generated {expected}."},
+     "Operation {op}: {actual} tokens, the control generated {expected}.", RestsOn::absence},
     {"operation_without_control",
      "Operation {op} ({expected}) has no generation in the control arm."},
 };

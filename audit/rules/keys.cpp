@@ -7,7 +7,8 @@ namespace {
 const Sentence sentences[] = {
     {"content_input_not_in_key",
      "Rank {rank} saved under a key (save {transfer}) that does not contain '{expected}', "
-     "although its bytes depend on it."},
+     "although its bytes depend on it.",
+     RestsOn::absence},
     {"key_input_has_another_value",
      "Rank {rank} saved under a key (save {transfer}) whose '{expected}' has another "
      "value than the one that its bytes depend on."},

@@ -8,7 +8,8 @@ namespace {
 const Sentence sentences[] = {
     {"read_before_load_waited_for",
      "Request {request}, rank {rank}: the step that reads load {transfer} began at "
-     "{actual} without a proved wait for it before ({expected})."},
+     "{actual} without a proved wait for it before ({expected}).",
+     RestsOn::absence},
     {"read_before_load_complete",
      "Request {request}, rank {rank}: the step that reads load {transfer} began at "
      "{actual}, its copies were complete at {expected}."},
@@ -18,7 +19,8 @@ const Sentence sentences[] = {
      "Load {transfer} on rank {rank}: no step is recorded that reads it."},
     {"save_before_producer",
      "Save {transfer} on rank {rank}: nothing orders its copies behind the work that wrote the "
-     "pages."},
+     "pages.",
+     RestsOn::absence},
     {"producer_wait_is_stale",
      "Save {transfer} on rank {rank}: its copies wait for an event recorded at {actual}, "
      "before the step that wrote the pages began at {expected}."},

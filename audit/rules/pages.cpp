@@ -13,7 +13,8 @@ namespace {
 const Sentence sentences[] = {
     {"entry_not_covered",
      "The {expected} {transfer} on rank {rank} never names {entry}, which the model declares as "
-     "transferred: its pages were neither moved nor checked."},
+     "transferred: its pages were neither moved nor checked.",
+     RestsOn::absence},
     {"transfer_without_pages",
      "Transfer {transfer} on rank {rank} named no page at all ({expected} were counted): it was "
      "refused or its pages were not recorded."},
@@ -21,19 +22,22 @@ const Sentence sentences[] = {
      "Transfer {transfer} on rank {rank} announced {expected} pages, {actual} are recorded."},
     {"extent_not_covered",
      "Transfer {transfer} covers {actual} tokens of {entry} on rank {rank} where {expected} are "
-     "needed."},
+     "needed.",
+     RestsOn::absence},
     {"entry_not_declared",
      "Transfer {transfer} names {entry} on rank {rank}, which the model never registered."},
     {"transfer_missing_on_rank",
      "Request {request}: transfer {transfer} and its like happened on {actual} of "
-     "{expected} ranks."},
+     "{expected} ranks.",
+     RestsOn::absence},
     {"page_of_another_rank",
      "Transfer {transfer} belongs to rank {expected}, but names a page of rank {actual}."},
     {"null_block", "Transfer {transfer} on rank {rank} names block 0 of {entry}, the null block "
                    "that nobody owns."},
     {"address_not_registered",
      "{entry} on rank {rank}, block {block}: announced at {actual}, but the registration "
-     "puts this page at {expected}."},
+     "puts this page at {expected}.",
+     RestsOn::absence},
     {"address_unknown",
      "{entry} on rank {rank}, block {block}: the process that transfers never registered where it "
      "sees this entry, so the address cannot be checked."},
@@ -42,10 +46,13 @@ const Sentence sentences[] = {
      "the model registered {expected}."},
     {"page_of_another_request",
      "Load {transfer} writes into block {block} of {entry} on rank {rank} for request "
-     "{expected}, but this block was given out to request {actual}."},
-    {"page_not_copied", "{entry} on rank {rank}, block {block}: transfer {transfer} announced "
-                        "{expected} bytes, and no "
-                        "copy touched the page."},
+     "{expected}, but this block was given out to request {actual}.",
+     RestsOn::absence},
+    {"page_not_copied",
+     "{entry} on rank {rank}, block {block}: transfer {transfer} announced "
+     "{expected} bytes, and no "
+     "copy touched the page.",
+     RestsOn::absence},
     {"copy_refused",
      "{entry} on rank {rank}, block {block}: {actual} copies of transfer {transfer} were refused."},
     {"copied_elsewhere",
@@ -53,10 +60,12 @@ const Sentence sentences[] = {
      "only {actual} went between the announced page and its host object."},
     {"bytes_do_not_add_up",
      "{entry} on rank {rank}, block {block}: transfer {transfer} copied {actual} bytes of a "
-     "page of {expected}."},
+     "page of {expected}.",
+     RestsOn::absence},
     {"copy_nobody_announced",
      "A copy of {actual} bytes touches the pages of {entry} on rank {rank} without having "
-     "been announced."},
+     "been announced.",
+     RestsOn::absence},
     {"digest_missing", "{entry} on rank {rank}, block {block}: transfer {transfer} moved the page, "
                        "but its content was "
                        "not digested at both ends."},

@@ -10,7 +10,8 @@ const Sentence sentences[] = {
                 "first still poisoned byte is at offset {expected}."},
     {"destination_never_named",
      "Load {transfer} never names {entry} on rank {rank} as a destination: what its pages "
-     "hold was there before."},
+     "hold was there before.",
+     RestsOn::absence},
     {"not_poisoned",
      "{entry} on rank {rank}, block {block}: no poison was seen on this destination of load "
      "{transfer}, so nothing shows that the load wrote it."},

@@ -7,7 +7,8 @@ namespace {
 const Sentence sentences[] = {
     {"address_not_registered",
      "{entry} on rank {rank}, block {block}: the computation announces its tail at {actual}, "
-     "but by the registered base and stride it is at {expected}."},
+     "but by the registered base and stride it is at {expected}.",
+     RestsOn::absence},
     {"tail_not_registered",
      "{entry} on rank {rank}: a tail was read whose registration is not recorded."},
     {"stride_not_registered",

@@ -8,23 +8,27 @@ namespace hitproof::audit {
 namespace {
 
 const Sentence sentences[] = {
-    {"save_not_waited_for", "Save {transfer} on rank {rank} was never waited for."},
+    {"save_not_waited_for", "Save {transfer} on rank {rank} was never waited for.",
+     RestsOn::absence},
     {"wait_of_another_rank",
      "Save {transfer} belongs to rank {expected}, the wait was done by rank {actual} or outside "
      "the process that owns the pages."},
     {"wait_on_another_event",
      "Rank {rank} announced a wait for save {transfer}, but on an event that does not stand "
-     "for its completion."},
+     "for its completion.",
+     RestsOn::absence},
     {"wait_without_synchronisation",
      "Rank {rank} announced a wait for save {transfer}, but no synchronisation or "
-     "successful query of its completion event happened in that time."},
+     "successful query of its completion event happened in that time.",
+     RestsOn::absence},
     {"waited_before_it_was_recorded",
      "Rank {rank} synchronised with the completion event of save {transfer} before it "
      "had been recorded: such a wait returns at once."},
     {"announcement_not_closed", "Save {transfer} on rank {rank} never named its completion event."},
     {"completion_never_recorded",
      "The completion event of save {transfer} on rank {rank} was never recorded after its "
-     "copies had been submitted."},
+     "copies had been submitted.",
+     RestsOn::absence},
     {"completion_on_another_stream",
      "The completion event of save {transfer} on rank {rank} was recorded on stream "
      "{actual}; the copies are on stream {expected}."},

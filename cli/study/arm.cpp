@@ -1,15 +1,14 @@
 #include "cli/study/arm.h"
 
-#include <sys/wait.h>
-
-#include <filesystem>
-
 #include "cli/progress.h"
 #include "cli/study/interrupt.h"
 #include "cli/study/prompts.h"
 #include "cli/study/shared_server.h"
 #include "schema/archive.h"
 #include "schema/clock.h"
+
+#include <filesystem>
+#include <sys/wait.h>
 
 namespace hitproof::cli {
 namespace {
@@ -49,11 +48,15 @@ Status store_head(const ArmOptions& o, Recorder& recorder) {
   auto digest = schema::store_plan(recorder.dir(), o.plan);
   if (!digest.ok()) return digest.status();
   return recorder.with_recording([&](schema::Recording& r) {
-    const std::pair<const char*, std::string> facts[] = {
-        {"plan_sha256", schema::to_hex(*digest)}, {"study", o.plan.study},   {"arm", o.arm},
-        {"preset", o.plan.preset},                {"device", o.plan.device}, {"lookup", o.plan.lookup},
-        {"probes", probe_options(o).probes},      {"break", o.plan.break_name},
-        {"tail_effect", o.plan.tail_effect}};
+    const std::pair<const char*, std::string> facts[] = {{"plan_sha256", schema::to_hex(*digest)},
+                                                         {"study", o.plan.study},
+                                                         {"arm", o.arm},
+                                                         {"preset", o.plan.preset},
+                                                         {"device", o.plan.device},
+                                                         {"lookup", o.plan.lookup},
+                                                         {"probes", probe_options(o).probes},
+                                                         {"break", o.plan.break_name},
+                                                         {"tail_effect", o.plan.tail_effect}};
     for (const auto& [key, value] : facts)
       if (Status s = r.put(key, value); !s.ok()) return s;
     return r.put("checkpoint", static_cast<int64_t>(o.facts.checkpoint));
@@ -68,15 +71,19 @@ class ArmRun {
   Status run() {
     const auto operations = operations_of(o_.plan);
     uint64_t total = 0;
-    for (const auto& op : operations) total += cost(op);
+    for (const auto& op : operations)
+      total += cost(op);
     Progress progress(o_.title.empty() ? o_.arm : o_.title, total, o_.quiet);
     uint64_t done = 0;
     for (size_t i = 0; i < operations.size(); ++i) {
       const auto& op = operations[i];
-      progress.update(done, "operation " + std::to_string(i + 1) + "/" + std::to_string(operations.size()) + " " +
-                                op.kind + " " + std::to_string(op.length));
-      if (interrupted()) return Status(Code::incomplete, "interrupted before operation " + std::to_string(i + 1));
-      if (Status s = recorder_.health(); !s.ok()) return Status(s).with_context("the recorder stopped");
+      progress.update(done, "operation " + std::to_string(i + 1) + "/" +
+                                std::to_string(operations.size()) + " " + op.kind + " " +
+                                std::to_string(op.length));
+      if (interrupted())
+        return Status(Code::incomplete, "interrupted before operation " + std::to_string(i + 1));
+      if (Status s = recorder_.health(); !s.ok())
+        return Status(s).with_context("the recorder stopped");
       if (Status s = perform(static_cast<int64_t>(i), op); !s.ok()) return s;
       done += cost(op);
     }
@@ -85,7 +92,9 @@ class ArmRun {
   }
 
  private:
-  uint64_t cost(const Operation& op) const { return op.which == ' ' ? 0 : op.length + o_.plan.tokens; }
+  uint64_t cost(const Operation& op) const {
+    return op.which == ' ' ? 0 : op.length + o_.plan.tokens;
+  }
 
   Status perform(int64_t number, const Operation& op) {
     schema::StudyOperation row;
@@ -121,7 +130,8 @@ class ArmRun {
       if (!completion) return Status();
       int64_t position = 0;
       for (const auto& token : completion->tokens) {
-        schema::StudyToken t{row.op, position++, token.id, token.logits_sha256, token.margin, token.t_ns};
+        schema::StudyToken t{row.op,       position++, token.id, token.logits_sha256,
+                             token.margin, token.t_ns};
         if (Status s = r.put_token(t); !s.ok()) return s;
       }
       return Status();
@@ -135,7 +145,8 @@ class ArmRun {
 
 Status store_exit(Recorder& recorder, const EngineClient& engine_client, int status, pid_t pid) {
   return recorder.with_recording([&](schema::Recording& r) {
-    return r.put_process_exit(static_cast<uint32_t>(pid), "front", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+    return r.put_process_exit(static_cast<uint32_t>(pid), "front",
+                              WIFEXITED(status) ? WEXITSTATUS(status) : -1,
                               WIFSIGNALED(status) ? WTERMSIG(status) : 0);
   });
 }
@@ -145,12 +156,16 @@ Status copy_reference(const ArmOptions& o, const std::string& dir) {
   std::error_code error;
   fs::create_directories(fs::path(dir) / "data" / "reference", error);
   for (const char* file : {"recording.sqlite", "plan.toml"})
-    if (!error) fs::copy_file(fs::path(o.reference) / "data" / file, fs::path(dir) / "data" / "reference" / file, error);
-  if (error) return Status::from_errno(error.value(), "copy the control arm's recording from " + o.reference);
+    if (!error)
+      fs::copy_file(fs::path(o.reference) / "data" / file,
+                    fs::path(dir) / "data" / "reference" / file, error);
+  if (error)
+    return Status::from_errno(error.value(),
+                              "copy the control arm's recording from " + o.reference);
   return Status();
 }
 
-}  // namespace
+} // namespace
 
 std::vector<Operation> operations_of(const schema::Plan& plan) {
   std::vector<Operation> list;
@@ -191,15 +206,18 @@ Status run_arm(const ArmOptions& o) {
   if (pid > 0)
     if (Status s = store_exit(recorder, engine, status, pid); outcome.ok()) outcome = s;
   if (outcome.ok() && status != 0)
-    outcome = Status(Code::io_error, "the engine " + describe_exit(status) + " when it was told to end; see " + logs);
+    outcome = Status(Code::io_error, "the engine " + describe_exit(status) +
+                                         " when it was told to end; see " + logs);
   if (!outcome.ok()) {
     Status abandoned = recorder.abandon(outcome.message());
-    return std::move(outcome).with_context(abandoned.ok() ? "recorded so far in " + o.dir + " (not closed)"
-                                                          : "the recording in " + o.dir + " may lack its end");
+    return std::move(outcome).with_context(abandoned.ok()
+                                               ? "recorded so far in " + o.dir + " (not closed)"
+                                               : "the recording in " + o.dir + " may lack its end");
   }
   if (Status s = recorder.finish("completed"); !s.ok()) return s;
-  auto closed = schema::close_archive(recorder.dir(), {{"Hitproof-Arm", o.arm}, {"Hitproof-Preset", o.plan.preset}});
+  auto closed = schema::close_archive(
+      recorder.dir(), {{"Hitproof-Arm", o.arm}, {"Hitproof-Preset", o.plan.preset}});
   return closed.ok() ? Status() : closed.status();
 }
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

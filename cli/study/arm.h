@@ -1,22 +1,23 @@
-// One arm of a boundary study: an engine of its own, the operations of study.md section 1, a recording.
+// One arm of a boundary study: an engine of its own, the operations of study.md section 1, a
+// recording.
 #pragma once
-
-#include <string>
-#include <vector>
 
 #include "cli/engine_client.h"
 #include "cli/recorder.h"
 #include "schema/plan.h"
 #include "schema/status.h"
 
+#include <string>
+#include <vector>
+
 namespace hitproof::cli {
 
 // What the engine says of a preset.
 struct PresetFacts {
-  uint32_t checkpoint = 0;    // C, tokens
+  uint32_t checkpoint = 0; // C, tokens
   uint32_t vocabulary = 0;
-  uint32_t max_tokens = 0;    // longest prompt and answer together
-  std::vector<std::pair<std::string, std::string>> profile;  // kernel choices, name and value
+  uint32_t max_tokens = 0;                                  // longest prompt and answer together
+  std::vector<std::pair<std::string, std::string>> profile; // kernel choices, name and value
 };
 
 // Asks the engine program; errors name the known presets.
@@ -25,11 +26,11 @@ schema::Result<PresetFacts> preset_facts(const std::string& preset);
 struct ArmOptions {
   schema::Plan plan;
   PresetFacts facts;
-  std::string arm;               // control or candidate
-  std::string dir;               // becomes the archive
-  std::string reference;         // archive of the control arm; empty: none
-  std::string title;             // for the progress line
-  int force_drop = 0;            // test aid, see ProbeOptions
+  std::string arm;       // control or candidate
+  std::string dir;       // becomes the archive
+  std::string reference; // archive of the control arm; empty: none
+  std::string title;     // for the progress line
+  int force_drop = 0;    // test aid, see ProbeOptions
   std::vector<std::string> engine_extra;
   bool quiet = false;
 };
@@ -38,13 +39,13 @@ struct ArmOptions {
 struct Operation {
   size_t case_index;
   uint32_t length;
-  const char* kind;              // cold, interpose, reset, reload
-  char which;                    // A, X, Y; ' ' for a reset
+  const char* kind; // cold, interpose, reset, reload
+  char which;       // A, X, Y; ' ' for a reset
 };
 std::vector<Operation> operations_of(const schema::Plan& plan);
 
-// Runs the arm and closes its archive. When the engine or the recorder fails on the way, everything seen so
-// far stays readable in `dir`, marked as not closed, and the error says what happened.
+// Runs the arm and closes its archive. When the engine or the recorder fails on the way, everything
+// seen so far stays readable in `dir`, marked as not closed, and the error says what happened.
 schema::Status run_arm(const ArmOptions& options);
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

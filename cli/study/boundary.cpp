@@ -1,9 +1,9 @@
 #include "cli/study/boundary.h"
 
+#include "cli/study/prompts.h"
+
 #include <algorithm>
 #include <filesystem>
-
-#include "cli/study/prompts.h"
 
 namespace hitproof::cli {
 
@@ -25,18 +25,24 @@ schema::Result<schema::Plan> boundary_plan(const BoundaryOptions& o, const Prese
   plan.weight_seed = plan.prompt_seed = o.seed;
   for (uint32_t length : plan.lengths) {
     if (length < 64)
-      return Status(Code::invalid_argument, "--lengths " + std::to_string(length) + ": a prompt has at least 64 tokens here, so that its tag fits");
+      return Status(Code::invalid_argument,
+                    "--lengths " + std::to_string(length) +
+                        ": a prompt has at least 64 tokens here, so that its tag fits");
     if (length + o.tokens > facts.max_tokens)
-      return Status(Code::invalid_argument, "--lengths " + std::to_string(length) + ": with " + std::to_string(o.tokens) +
-                                                " tokens it passes the model's limit of " + std::to_string(facts.max_tokens) + " tokens");
+      return Status(Code::invalid_argument, "--lengths " + std::to_string(length) + ": with " +
+                                                std::to_string(o.tokens) +
+                                                " tokens it passes the model's limit of " +
+                                                std::to_string(facts.max_tokens) + " tokens");
     if (o.lookup == "full") {
       // What a complete hit does to a recurrent state: study.md section 2.
       if (length % facts.checkpoint == 0) plan.acceptance.refuted_lengths.push_back(length);
     }
   }
-  if (!plan.acceptance.refuted_lengths.empty() || !o.break_name.empty()) plan.acceptance.verdict = "fail";
+  if (!plan.acceptance.refuted_lengths.empty() || !o.break_name.empty())
+    plan.acceptance.verdict = "fail";
   for (uint32_t rank = 0; rank < plan.tp; ++rank)
-    for (const auto& [name, value] : facts.profile) plan.profile.push_back({rank, name, value});
+    for (const auto& [name, value] : facts.profile)
+      plan.profile.push_back({rank, name, value});
   if (Status s = schema::validate_plan(plan); !s.ok()) return s;
   return plan;
 }
@@ -46,6 +52,10 @@ Status run_boundary(const BoundaryOptions& o, const std::string& out) {
   if (!facts.ok()) return facts.status();
   auto plan = boundary_plan(o, *facts);
   if (!plan.ok()) return plan.status();
+  if (!o.reference.empty() && !std::filesystem::exists(o.reference + "/data/recording.sqlite"))
+    return Status(Code::not_found,
+                  "--reference " + o.reference +
+                      " holds no recording of a control arm (data/recording.sqlite)");
   std::string reference = o.reference;
   for (const auto& arm : o.arms) {
     ArmOptions options;
@@ -72,4 +82,4 @@ Status run_boundary(const BoundaryOptions& o, const std::string& out) {
   return Status();
 }
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

@@ -1,12 +1,12 @@
 #include "cli/study/demo.h"
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-
 #include "audit/audit.h"
 #include "cli/study/boundary.h"
 #include "cli/study/breaks.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 namespace hitproof::cli {
 namespace {
@@ -21,7 +21,9 @@ Status prepare(const std::string& out) {
   std::error_code error;
   if (fs::exists(out, error) && !fs::is_empty(out, error)) {
     if (!fs::exists(fs::path(out) / marker_name, error))
-      return Status(Code::invalid_argument, out + " is not empty and was not made by the demo: name another folder with --out");
+      return Status(
+          Code::invalid_argument,
+          out + " is not empty and was not made by the demo: name another folder with --out");
     fs::remove_all(out, error);
     if (error) return Status::from_errno(error.value(), "remove the earlier demo in " + out);
   }
@@ -78,7 +80,8 @@ class Demo {
     b.title = "demo 1/3";
     if (Status s = run_boundary(b, o_.out); !s.ok()) return s;
     if (Status s = audit_into(o_.out + "/candidate", &result_.candidate); !s.ok()) return s;
-    expect(result_.candidate.verdict == audit::Verdict::pass, "the strict candidate does not pass: " + result_.candidate.sentence());
+    expect(result_.candidate.verdict == audit::Verdict::pass,
+           "the strict candidate does not pass: " + result_.candidate.sentence());
     return Status();
   }
 
@@ -99,12 +102,16 @@ class Demo {
     if (Status s = run_boundary(b, o_.out); !s.ok()) return s;
     if (Status s = audit_into(o_.out + "/full", &result_.full); !s.ok()) return s;
     expect(result_.full.verdict == audit::Verdict::fail, "full lookup was not refuted");
-    expect(result_.full.reloads.size() == b.lengths.size(), "full lookup: not every length was reloaded");
+    expect(result_.full.reloads.size() == b.lengths.size(),
+           "full lookup: not every length was reloaded");
     for (const auto& reload : result_.full.reloads) {
       const bool exact = reload.prompt_tokens % c == 0;
       const std::string n = std::to_string(reload.prompt_tokens);
-      expect(reload.aligned != exact, "full lookup, N = " + n + (exact ? ": B = p was not refuted" : ": B = p was refuted"));
-      expect((reload.first_difference >= 0) == exact, "full lookup, N = " + n + (exact ? ": the answer does not differ" : ": the answer differs"));
+      expect(reload.aligned != exact,
+             "full lookup, N = " + n + (exact ? ": B = p was not refuted" : ": B = p was refuted"));
+      expect((reload.first_difference >= 0) == exact,
+             "full lookup, N = " + n +
+                 (exact ? ": the answer does not differ" : ": the answer differs"));
     }
     return Status();
   }
@@ -119,7 +126,8 @@ class Demo {
     twin.candidate_dir = "clean";
     if (Status s = run_boundary(twin, out); !s.ok()) return s;
     if (Status s = audit_into(out + "/clean", &result_.clean); !s.ok()) return s;
-    expect(result_.clean.verdict == audit::Verdict::pass, "the clean twin of the broken engines does not pass: " + result_.clean.sentence());
+    expect(result_.clean.verdict == audit::Verdict::pass,
+           "the clean twin of the broken engines does not pass: " + result_.clean.sentence());
     for (const auto& spec : break_specs()) {
       BoundaryOptions b = micro(o_, facts->checkpoint);
       b.title = "demo 3/3 " + spec.name;
@@ -132,7 +140,8 @@ class Demo {
       if (Status s = audit_into(out + "/" + spec.name, &report); !s.ok()) return s;
       BrokenResult row{spec.name, spec.what, rules_with(report, audit::Verdict::fail),
                        rules_with(report, audit::Verdict::inconclusive), judge_break(spec, report)};
-      for (const auto& wrong : row.wrong) expect(false, "broken engine " + spec.name + ": " + wrong);
+      for (const auto& wrong : row.wrong)
+        expect(false, "broken engine " + spec.name + ": " + wrong);
       result_.broken.push_back(std::move(row));
     }
     return Status();
@@ -154,7 +163,7 @@ std::string range(const std::vector<int64_t>& values) {
   return *low == *high ? std::to_string(*low) : std::to_string(*low) + ".." + std::to_string(*high);
 }
 
-}  // namespace
+} // namespace
 
 schema::Result<DemoResult> run_demo(const DemoOptions& options) {
   Demo demo(options);
@@ -166,31 +175,59 @@ audit::Table boundary_matrix(const DemoResult& result) {
   audit::Table table;
   table.id = "boundary_matrix";
   table.title = "Boundary matrix: full lookup (before) and strict lookup (after)";
-  table.columns = {{"N", "tokens"}, {"B before", "tokens"}, {"p before", "tokens"}, {"first diff before", "index"},
-                   {"B = p after", "tokens"}, {"suffix", "tokens"}, {"chunks", ""}, {"H2D rows / rank", ""},
-                   {"H2D / rank", "bytes"}, {"first diff after", "index"}};
+  table.columns = {{"N", "tokens"},
+                   {"B before", "tokens"},
+                   {"p before", "tokens"},
+                   {"first diff before", "index"},
+                   {"B = p after", "tokens"},
+                   {"suffix", "tokens"},
+                   {"chunks", ""},
+                   {"H2D rows / rank", ""},
+                   {"H2D / rank", "bytes"},
+                   {"first diff after", "index"}};
   for (const auto& after : result.candidate.reloads) {
     const auto* before = reload_of(result.full, after.prompt_tokens);
-    auto first = [](const audit::ReloadRow& row) { return row.first_difference < 0 ? std::string("-") : std::to_string(row.first_difference); };
-    table.rows.push_back({std::to_string(after.prompt_tokens), before ? std::to_string(before->label) : "",
-                          before ? std::to_string(before->computed) : "", before ? first(*before) : "",
-                          after.label == after.computed ? std::to_string(after.computed)
-                                                        : std::to_string(after.label) + " / " + std::to_string(after.computed),
-                          std::to_string(after.scheduled), std::to_string(after.chunks), range(after.rows), range(after.bytes), first(after)});
+    auto first = [](const audit::ReloadRow& row) {
+      return row.first_difference < 0 ? std::string("-") : std::to_string(row.first_difference);
+    };
+    table.rows.push_back(
+        {std::to_string(after.prompt_tokens), before ? std::to_string(before->label) : "",
+         before ? std::to_string(before->computed) : "", before ? first(*before) : "",
+         after.label == after.computed
+             ? std::to_string(after.computed)
+             : std::to_string(after.label) + " / " + std::to_string(after.computed),
+         std::to_string(after.scheduled), std::to_string(after.chunks), range(after.rows),
+         range(after.bytes), first(after)});
   }
+  return table;
+}
+
+audit::Table broken_table(const DemoResult& result) {
+  audit::Table table;
+  table.id = "broken_engines";
+  table.title = "Broken engines (preset micro)";
+  table.columns = {{"engine", "", false}, {"what is broken", "", false}};
+  table.rows.push_back({"clean twin", "nothing"});
+  for (const auto& row : result.broken)
+    table.rows.push_back({row.name, row.what});
   return table;
 }
 
 audit::Table caught_table(const DemoResult& result) {
   audit::Table table;
-  table.id = "broken_engines";
-  table.title = "Broken engines (preset micro) and what caught them";
-  table.columns = {{"engine", "", false}, {"what is broken", "", false}, {"failed", "", false}, {"inconclusive", "", false}, {"as it must be", "", false}};
-  table.rows.push_back({"clean twin", "nothing", rules_with(result.clean, audit::Verdict::fail), rules_with(result.clean, audit::Verdict::inconclusive),
+  table.id = "caught";
+  table.title = "What caught them";
+  table.columns = {{"engine", "", false},
+                   {"failed", "", false},
+                   {"inconclusive", "", false},
+                   {"as it must be", "", false}};
+  table.rows.push_back({"clean twin", rules_with(result.clean, audit::Verdict::fail),
+                        rules_with(result.clean, audit::Verdict::inconclusive),
                         result.clean.verdict == audit::Verdict::pass ? "yes" : "NO"});
   for (const auto& row : result.broken)
-    table.rows.push_back({row.name, row.what, row.failed, row.inconclusive, row.wrong.empty() ? "yes" : "NO"});
+    table.rows.push_back(
+        {row.name, row.failed, row.inconclusive, row.wrong.empty() ? "yes" : "NO"});
   return table;
 }
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

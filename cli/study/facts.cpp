@@ -1,7 +1,10 @@
-// Preset facts, asked from the engine program so that the command line knows no dimension by itself.
-#include <nlohmann/json.hpp>
-
+// Preset facts, asked from the engine program so that the command line knows no dimension by
+// itself.
+#include "cli/command.h"
 #include "cli/study/arm.h"
+
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
 
 namespace hitproof::cli {
 
@@ -16,20 +19,31 @@ schema::Result<PresetFacts> preset_facts(const std::string& preset) {
   Process engine;
   if (Status s = engine.start(options); !s.ok()) return s;
   std::string text;
-  for (std::string line; engine.read_line(&line, 120000);) text += line + "\n";
-  if (engine.wait() != 0)
-    return Status(Code::invalid_argument, "the engine does not know preset '" + preset + "' (its message is above)");
+  for (std::string line; engine.read_line(&line, 120000);)
+    text += line + "\n";
+  if (const int status = engine.wait(); WIFEXITED(status) && WEXITSTATUS(status) == exit_usage) {
+    return Status(Code::invalid_argument,
+                  "the engine refuses preset '" + preset + "' (its message is above)");
+  } else if (status != 0) {
+    return Status(Code::unsupported,
+                  "the engine " + describe_exit(status) +
+                      " before it could do anything (its message is above): a library is missing, "
+                      "or there is too little memory (ulimit -v, or the container's limit)");
+  }
   json facts = json::parse(text, nullptr, false);
-  if (facts.is_discarded()) return Status(Code::io_error, "hitproof-engine describe printed something else than JSON");
+  if (facts.is_discarded())
+    return Status(Code::io_error, "hitproof-engine describe printed something else than JSON");
   PresetFacts result;
   result.checkpoint = facts.value("checkpoint", 0U);
   result.vocabulary = facts.value("vocabulary", 0U);
   result.max_tokens = facts.value("max_tokens", 0U);
   const json profile = facts.contains("profile") ? facts["profile"] : json::object();
-  for (const auto& [name, value] : profile.items()) result.profile.emplace_back(name, value.get<std::string>());
+  for (const auto& [name, value] : profile.items())
+    result.profile.emplace_back(name, value.get<std::string>());
   if (result.checkpoint == 0 || result.vocabulary == 0)
-    return Status(Code::io_error, "hitproof-engine describe left out the checkpoint interval or the vocabulary");
+    return Status(Code::io_error,
+                  "hitproof-engine describe left out the checkpoint interval or the vocabulary");
   return result;
 }
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

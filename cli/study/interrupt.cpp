@@ -13,13 +13,14 @@ void remember(int number) {
   std::signal(number, SIG_DFL);
 }
 
-}  // namespace
+} // namespace
 
 void watch_interrupts() {
-  for (int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, remember);
+  for (int number : {SIGINT, SIGTERM, SIGHUP})
+    std::signal(number, remember);
   std::signal(SIGPIPE, SIG_IGN);
 }
 
 bool interrupted() { return signal_seen != 0; }
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

@@ -1,12 +1,11 @@
 #include "cli/study/shared_server.h"
 
-#include <unistd.h>
-
-#include <atomic>
-
 #include "cli/engine_client.h"
 #include "cli/study/arm.h"
 #include "cli/study/prompts.h"
+
+#include <atomic>
+#include <unistd.h>
 
 namespace hitproof::cli {
 
@@ -14,13 +13,20 @@ using schema::Code;
 using schema::Status;
 
 Status SharedServer::start(const ArmOptions& options, const EngineOptions& engine,
-                           const std::map<std::string, std::string>& environment, const std::string& logs) {
+                           const std::map<std::string, std::string>& environment,
+                           const std::string& logs) {
   static std::atomic<int> number{0};
   address_ = "@hitproof-" + std::to_string(getpid()) + "-" + std::to_string(number++);
   ProcessOptions server;
-  server.command = {beside_program("hitproof-engine"), "cache-server", "--listen", address_, "--keep",
-                    "--device", engine.device};
-  if (!engine.break_name.empty()) server.command.insert(server.command.end(), {"--break", engine.break_name});
+  server.command = {beside_program("hitproof-engine"),
+                    "cache-server",
+                    "--listen",
+                    address_,
+                    "--keep",
+                    "--device",
+                    engine.device};
+  if (!engine.break_name.empty())
+    server.command.insert(server.command.end(), {"--break", engine.break_name});
   server.set_env = environment;
   server.log_path = logs + "cache-server.log";
   server.log_stdout = true;
@@ -28,7 +34,8 @@ Status SharedServer::start(const ArmOptions& options, const EngineOptions& engin
   // The server says when it listens; a front that came earlier would be refused.
   for (int i = 0; tail_of_file(server.log_path, 100).find("listening") == std::string::npos; ++i) {
     if (!server_.running() || i == 3000)
-      return Status(Code::io_error, "the shared cache server did not start; its log ends:" + tail_of_file(server.log_path, 6));
+      return Status(Code::io_error, "the shared cache server did not start; its log ends:" +
+                                        tail_of_file(server.log_path, 6));
     usleep(10000);
   }
 
@@ -42,7 +49,8 @@ Status SharedServer::start(const ArmOptions& options, const EngineOptions& engin
   for (uint32_t length : options.plan.lengths) {
     Completion ignored;
     auto prompt = make_prompt(length, 'A', options.plan.prompt_seed, options.facts.vocabulary);
-    if (Status s = primer.complete(prompt, 1, "other-" + std::to_string(length), &ignored); !s.ok()) return s;
+    if (Status s = primer.complete(prompt, 1, "other-" + std::to_string(length), &ignored); !s.ok())
+      return s;
   }
   primer.stop();
   return Status();
@@ -52,4 +60,4 @@ void SharedServer::stop() {
   if (server_.running()) server_.stop(10000);
 }
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

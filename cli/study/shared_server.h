@@ -1,12 +1,12 @@
-// A cache server that two engines with different weights share: the scene in which a key that omits the
-// identity of the weights does harm.
+// A cache server that two engines with different weights share: the scene in which a key that omits
+// the identity of the weights does harm.
 #pragma once
-
-#include <map>
-#include <string>
 
 #include "cli/process.h"
 #include "schema/status.h"
+
+#include <map>
+#include <string>
 
 namespace hitproof::cli {
 
@@ -15,10 +15,11 @@ struct EngineOptions;
 
 class SharedServer {
  public:
-  // Starts the server, then an engine with the next weight seed that saves its own prefix of every prompt
-  // of the plan, and ends that engine again. `engine` is the engine of the study proper.
+  // Starts the server, then an engine with the next weight seed that saves its own prefix of every
+  // prompt of the plan, and ends that engine again. `engine` is the engine of the study proper.
   schema::Status start(const ArmOptions& options, const EngineOptions& engine,
-                       const std::map<std::string, std::string>& environment, const std::string& logs);
+                       const std::map<std::string, std::string>& environment,
+                       const std::string& logs);
   void stop();
   const std::string& address() const { return address_; }
 
@@ -27,4 +28,4 @@ class SharedServer {
   std::string address_;
 };
 
-}  // namespace hitproof::cli
+} // namespace hitproof::cli

@@ -55,6 +55,31 @@ TEST(Missing, DroppedRecordsAreInconclusive) {
   EXPECT_EQ(report.rule("pages")->verdict, Verdict::inconclusive);
 }
 
+// The wait is gone. In a complete recording that is a save nobody waited for; where records are
+// missing it may have been among them.
+TEST(Missing, AbsentRecordIsAFindingInACompleteRecordingOnly) {
+  const char* const no_wait =
+      "DELETE FROM wait WHERE transfer = (SELECT MIN(transfer) FROM transfer WHERE direction = 0)";
+  const struct {
+    const char* also;
+    Verdict expected;
+  } cases[] = {
+      {"", Verdict::fail},
+      {"; UPDATE recording SET value = '0' WHERE key = 'closed'", Verdict::inconclusive},
+      {"; INSERT OR REPLACE INTO recording (key, value) VALUES ('gaps', '1')",
+       Verdict::inconclusive},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.also);
+    ScratchDir dir;
+    copy_good_study(dir.path());
+    change(dir.path(), std::string(no_wait) + c.also);
+    ASSERT_TRUE(schema::close_archive(dir.path()).ok());
+    const Report report = audit_or_throw(dir.path(), true);
+    EXPECT_EQ(report.rule("waits")->verdict, c.expected) << findings_of(report);
+  }
+}
+
 TEST(Missing, ZerosOnlyAreInconclusive) {
   ScratchDir dir;
   copy_good_study(dir.path());

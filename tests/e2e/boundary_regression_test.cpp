@@ -1,8 +1,8 @@
-// The nine-length regression: the instrumented study on preset `tiny`, and every figure that study.md
-// derives, computed here from the dimensions and never from the engine's code.
-#include <gtest/gtest.h>
-
+// The nine-length regression: the instrumented study on preset `tiny`, and every figure that
+// study.md derives, computed here from the dimensions and never from the engine's code.
 #include "tests/e2e/run.h"
+
+#include <gtest/gtest.h>
 
 namespace hitproof::e2e {
 namespace {
@@ -15,8 +15,8 @@ struct Geometry {
   int64_t mla_page() const { return block() * record; }
   int64_t indexer_page() const { return block() / 4 * (indexer_dim + 4); }
   int64_t tail() const { return 2 * ring * indexer_dim * 2; }
-  int64_t attention() const { return 12 * (mla_page() + indexer_page()); }        // A
-  int64_t state_and_tails() const { return 34 * mla_page() + 12 * tail(); }       // S
+  int64_t attention() const { return 12 * (mla_page() + indexer_page()); }  // A
+  int64_t state_and_tails() const { return 34 * mla_page() + 12 * tail(); } // S
 };
 
 constexpr int64_t ranks = 4, generated = 64;
@@ -41,7 +41,8 @@ TEST(BoundaryRegression, NineLengthsShowTheFiguresOfTheStudy) {
 
   TempDir dir("nine");
   const std::string out = dir.path("study");
-  Outcome study = run({program("hitproof"), "study", "boundary", "--preset", "tiny", "--out", out, "--quiet"});
+  Outcome study =
+      run({program("hitproof"), "study", "boundary", "--preset", "tiny", "--out", out, "--quiet"});
   ASSERT_EQ(study.exit_code, 0) << study.out << study.err;
 
   int code = -1;
@@ -64,7 +65,8 @@ TEST(BoundaryRegression, NineLengthsShowTheFiguresOfTheStudy) {
   EXPECT_EQ(audit["waits"]["unpaired"], 0);
   EXPECT_EQ(audit["boundary"]["reloads"], reloads);
   EXPECT_EQ(audit["boundary"]["aligned"], reloads);
-  EXPECT_EQ(audit["bytes"]["h2d"], ranks * (chunks * g.attention() + reloads * g.state_and_tails()));
+  EXPECT_EQ(audit["bytes"]["h2d"],
+            ranks * (chunks * g.attention() + reloads * g.state_and_tails()));
   EXPECT_EQ(audit["bytes"]["d2h"], ranks * checkpoints * (g.attention() + g.state_and_tails()));
   // The derivation's own printed values.
   EXPECT_EQ(ranks * 70 * checkpoints, 17640);
@@ -75,5 +77,5 @@ TEST(BoundaryRegression, NineLengthsShowTheFiguresOfTheStudy) {
   EXPECT_TRUE(processes_of(out).empty());
 }
 
-}  // namespace
-}  // namespace hitproof::e2e
+} // namespace
+} // namespace hitproof::e2e

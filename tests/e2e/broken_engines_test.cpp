@@ -1,21 +1,22 @@
-// Every broken engine of cli/data/breaks.toml on preset `micro` is caught by its own rule and by no rule that
-// must stay silent; the clean twin passes all.
-#include <gtest/gtest.h>
-
-#include <toml++/toml.h>
-
+// Every broken engine of cli/data/breaks.toml on preset `micro` is caught by its own rule and by no
+// rule that must stay silent; the clean twin passes all.
 #include "tests/e2e/run.h"
+
+#include <gtest/gtest.h>
+#include <toml++/toml.h>
 
 namespace hitproof::e2e {
 namespace {
 
-const std::vector<std::string> all_rules = {"pages", "poison", "tails", "waits", "boundary", "generations",
-                                            "order", "keys", "control", "evidence"};
+const std::vector<std::string> all_rules = {"pages",    "poison",      "tails", "waits",
+                                            "boundary", "generations", "order", "keys",
+                                            "control",  "evidence"};
 
 std::vector<std::string> list(const toml::table& entry, const char* key) {
   std::vector<std::string> names;
   if (auto* array = entry[key].as_array())
-    for (auto& item : *array) names.push_back(item.value_or(std::string()));
+    for (auto& item : *array)
+      names.push_back(item.value_or(std::string()));
   return names;
 }
 
@@ -35,8 +36,20 @@ class BrokenEngines : public testing::Test {
     dir_ = nullptr;
   }
   static Outcome study(const std::string& name, std::vector<std::string> extra) {
-    std::vector<std::string> command = {program("hitproof"), "study", "boundary", "--preset", "micro", "--lengths", "255,256,257,384",
-                                        "--tokens", "16", "--save-delay-ms", "50", "--quiet", "--out", dir_->path(name)};
+    std::vector<std::string> command = {program("hitproof"),
+                                        "study",
+                                        "boundary",
+                                        "--preset",
+                                        "micro",
+                                        "--lengths",
+                                        "255,256,257,384",
+                                        "--tokens",
+                                        "16",
+                                        "--save-delay-ms",
+                                        "50",
+                                        "--quiet",
+                                        "--out",
+                                        dir_->path(name)};
     command.insert(command.end(), extra.begin(), extra.end());
     return run(command);
   }
@@ -49,7 +62,8 @@ Outcome BrokenEngines::clean_;
 TEST_F(BrokenEngines, CleanTwinPassesEveryRule) {
   EXPECT_EQ(clean_.exit_code, 0) << clean_.out << clean_.err;
   auto audit = audit_json(dir_->path("clean/candidate"));
-  for (const auto& rule : all_rules) EXPECT_EQ(rule_verdict(audit, rule), "pass") << rule;
+  for (const auto& rule : all_rules)
+    EXPECT_EQ(rule_verdict(audit, rule), "pass") << rule;
 }
 
 TEST_F(BrokenEngines, EachIsCaughtByItsOwnRule) {
@@ -60,10 +74,12 @@ TEST_F(BrokenEngines, EachIsCaughtByItsOwnRule) {
     const auto& entry = *node.as_table();
     const std::string name = entry["name"].value_or(std::string());
     SCOPED_TRACE(name);
-    Outcome outcome = study(name, {"--arms", "candidate", "--reference", dir_->path("clean/control"), "--break", name});
+    Outcome outcome = study(
+        name, {"--arms", "candidate", "--reference", dir_->path("clean/control"), "--break", name});
     EXPECT_TRUE(outcome.exit_code == 1 || outcome.exit_code == 3) << outcome.out << outcome.err;
     auto audit = audit_json(dir_->path(name + "/candidate"));
-    const auto must = list(entry, "must"), never = list(entry, "never_pass"), may = list(entry, "may");
+    const auto must = list(entry, "must"), never = list(entry, "never_pass"),
+               may = list(entry, "may");
     for (const auto& rule : all_rules) {
       const std::string verdict = rule_verdict(audit, rule);
       if (in(must, rule)) {
@@ -80,7 +96,8 @@ TEST_F(BrokenEngines, EachIsCaughtByItsOwnRule) {
 TEST_F(BrokenEngines, TooLittleSeenIsInconclusive) {
   auto expect_inconclusive = [](const std::string& name, const std::vector<std::string>& extra) {
     SCOPED_TRACE(name);
-    std::vector<std::string> options = {"--arms", "candidate", "--reference", dir_->path("clean/control")};
+    std::vector<std::string> options = {"--arms", "candidate", "--reference",
+                                        dir_->path("clean/control")};
     options.insert(options.end(), extra.begin(), extra.end());
     EXPECT_EQ(study(name, options).exit_code, 3);
     EXPECT_EQ(audit_json(dir_->path(name + "/candidate"))["verdict"], "inconclusive");
@@ -99,7 +116,8 @@ TEST_F(BrokenEngines, EmptyRunIsInconclusive) {
 }
 
 TEST_F(BrokenEngines, FullLookupIsRefutedAtTheExactBoundariesOnly) {
-  Outcome full = study("full", {"--arms", "candidate", "--reference", dir_->path("clean/control"), "--lookup", "full", "--probes", "metadata"});
+  Outcome full = study("full", {"--arms", "candidate", "--reference", dir_->path("clean/control"),
+                                "--lookup", "full", "--probes", "metadata"});
   EXPECT_EQ(full.exit_code, 1) << full.out << full.err;
   auto audit = audit_json(dir_->path("full/candidate"));
   EXPECT_EQ(rule_verdict(audit, "boundary"), "fail");
@@ -107,5 +125,5 @@ TEST_F(BrokenEngines, FullLookupIsRefutedAtTheExactBoundariesOnly) {
   EXPECT_EQ(audit["boundary"]["aligned"], 2);
 }
 
-}  // namespace
-}  // namespace hitproof::e2e
+} // namespace
+} // namespace hitproof::e2e

@@ -1,18 +1,17 @@
-// SIGKILL at any moment to any process of a study: a clear message, no process left behind, and everything
-// recorded so far readable and marked incomplete.
-#include <gtest/gtest.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
+// SIGKILL at any moment to any process of a study: a clear message, no process left behind, and
+// everything recorded so far readable and marked incomplete.
+#include "tests/e2e/run.h"
 
 #include <chrono>
+#include <fcntl.h>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <random>
+#include <signal.h>
 #include <sstream>
+#include <sys/wait.h>
 #include <thread>
-
-#include "tests/e2e/run.h"
+#include <unistd.h>
 
 namespace hitproof::e2e {
 namespace {
@@ -30,15 +29,17 @@ std::string command_line(int pid) {
 }
 
 // A study of which one process is killed; returns the study's exit code.
-int study_with_kill(const std::string& out, const std::string& log, const std::string& victim, std::chrono::milliseconds when) {
+int study_with_kill(const std::string& out, const std::string& log, const std::string& victim,
+                    std::chrono::milliseconds when) {
   pid_t study = fork();
   if (study == 0) {
     int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(fd, STDOUT_FILENO);
     dup2(fd, STDERR_FILENO);
     const std::string path = program("hitproof");
-    execl(path.c_str(), path.c_str(), "study", "boundary", "--preset", "micro", "--lengths", "255,256,257", "--tokens", "16",
-          "--save-delay-ms", "20", "--arms", "candidate", "--quiet", "--out", out.c_str(), nullptr);
+    execl(path.c_str(), path.c_str(), "study", "boundary", "--preset", "micro", "--lengths",
+          "255,256,257", "--tokens", "16", "--save-delay-ms", "20", "--arms", "candidate",
+          "--quiet", "--out", out.c_str(), nullptr);
     _exit(127);
   }
   std::this_thread::sleep_for(when);
@@ -48,7 +49,9 @@ int study_with_kill(const std::string& out, const std::string& log, const std::s
     const auto deadline = std::chrono::steady_clock::now() + 5s;
     for (bool done = false; !done && std::chrono::steady_clock::now() < deadline;) {
       for (int pid : processes_of(out)) {
-        if (pid == study || command_line(pid).find("hitproof-engine " + victim) == std::string::npos) continue;
+        if (pid == study ||
+            command_line(pid).find("hitproof-engine " + victim) == std::string::npos)
+          continue;
         kill(pid, SIGKILL);
         done = true;
         break;
@@ -63,8 +66,10 @@ int study_with_kill(const std::string& out, const std::string& log, const std::s
 }
 
 void expect_nothing_left(const std::string& out) {
-  for (int i = 0; i < 500 && !processes_of(out).empty(); ++i) std::this_thread::sleep_for(10ms);
-  for (int pid : processes_of(out)) ADD_FAILURE() << "left behind: " << pid << " " << command_line(pid);
+  for (int i = 0; i < 500 && !processes_of(out).empty(); ++i)
+    std::this_thread::sleep_for(10ms);
+  for (int pid : processes_of(out))
+    ADD_FAILURE() << "left behind: " << pid << " " << command_line(pid);
 }
 
 TEST(KillSweep, EveryProcessAtManyMoments) {
@@ -74,29 +79,33 @@ TEST(KillSweep, EveryProcessAtManyMoments) {
   for (const std::string victim : {"study", "front", "rank", "cache-server"}) {
     for (int i = 0; i < 4; ++i) {
       const auto when = std::chrono::milliseconds(random() % 2500);
-      const std::string out = dir.path("s" + std::to_string(number)), log = dir.path("log" + std::to_string(number));
+      const std::string out = dir.path("s" + std::to_string(number)),
+                        log = dir.path("log" + std::to_string(number));
       ++number;
       SCOPED_TRACE(victim + " after " + std::to_string(when.count()) + " ms");
       const int code = study_with_kill(out, log, victim, when);
       expect_nothing_left(out);
       const std::string archive = out + "/candidate";
-      if (!std::filesystem::exists(archive + "/data/recording.sqlite")) continue;  // killed before it began
-      if (code == 0 || code == 1) continue;                                         // it had ended before the kill
+      if (!std::filesystem::exists(archive + "/data/recording.sqlite"))
+        continue;                           // killed before it began
+      if (code == 0 || code == 1) continue; // it had ended before the kill
       if (victim != "study") {
         std::ifstream text(log);
         std::stringstream words;
         words << text.rdbuf();
-        EXPECT_NE(words.str().find("hitproof: "), std::string::npos) << "no message: " << words.str();
+        EXPECT_NE(words.str().find("hitproof: "), std::string::npos)
+            << "no message: " << words.str();
       }
       Outcome inspect = run({program("hitproof"), "inspect", archive});
       EXPECT_NE(inspect.exit_code, 139);
       EXPECT_TRUE(inspect.out.find("INCOMPLETE") != std::string::npos)
           << inspect.out << inspect.err;
       Outcome audit = run({program("hitproof"), "audit", archive});
-      EXPECT_TRUE(audit.exit_code == 3 || audit.exit_code == 1) << audit.exit_code << audit.out << audit.err;
+      EXPECT_TRUE(audit.exit_code == 3 || audit.exit_code == 1)
+          << audit.exit_code << audit.out << audit.err;
     }
   }
 }
 
-}  // namespace
-}  // namespace hitproof::e2e
+} // namespace
+} // namespace hitproof::e2e

@@ -1,14 +1,13 @@
 #include "tests/e2e/run.h"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cctype>
 #include <cstdlib>
+#include <fcntl.h>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <sstream>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace hitproof::e2e {
 namespace {
@@ -22,22 +21,25 @@ std::string read_file(const fs::path& path) {
   return text.str();
 }
 
-}  // namespace
+} // namespace
 
 std::string program(const std::string& name) { return std::string(HITPROOF_BIN_DIR) + "/" + name; }
 
-Outcome run(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment) {
+Outcome run(const std::vector<std::string>& command,
+            const std::map<std::string, std::string>& environment) {
   TempDir dir("run");
   const std::string out = dir.path("out"), err = dir.path("err");
   std::vector<char*> argv;
   std::vector<std::string> words = command;
-  for (auto& word : words) argv.push_back(word.data());
+  for (auto& word : words)
+    argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_t pid = fork();
   if (pid == 0) {
     dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
     dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
-    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    for (const auto& [name, value] : environment)
+      setenv(name.c_str(), value.c_str(), 1);
     execvp(argv[0], argv.data());
     _exit(127);
   }
@@ -68,8 +70,10 @@ std::vector<int> processes_of(const std::string& dir) {
   for (const auto& item : fs::directory_iterator("/proc")) {
     const std::string name = item.path().filename();
     if (!std::isdigit(static_cast<unsigned char>(name[0])) || std::stoi(name) == getpid()) continue;
-    const std::string environment = read_file(item.path() / "environ"), words = read_file(item.path() / "cmdline");
-    if (environment.find("HITPROOF_DIR=" + dir) != std::string::npos || words.find(dir) != std::string::npos)
+    const std::string environment = read_file(item.path() / "environ"),
+                      words = read_file(item.path() / "cmdline");
+    if (environment.find("HITPROOF_DIR=" + dir) != std::string::npos ||
+        words.find(dir) != std::string::npos)
       found.push_back(std::stoi(name));
   }
   return found;
@@ -85,6 +89,8 @@ TempDir::~TempDir() {
   fs::remove_all(path_, error);
 }
 
-std::string TempDir::path(const std::string& inside) const { return inside.empty() ? path_.string() : (path_ / inside).string(); }
+std::string TempDir::path(const std::string& inside) const {
+  return inside.empty() ? path_.string() : (path_ / inside).string();
+}
 
-}  // namespace hitproof::e2e
+} // namespace hitproof::e2e

@@ -1,4 +1,5 @@
-// End-to-end tests run the built programs as a user does: a command line in, output and exit code out.
+// End-to-end tests run the built programs as a user does: a command line in, output and exit code
+// out.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +11,7 @@
 namespace hitproof::e2e {
 
 struct Outcome {
-  int exit_code = -1;  // 128 + signal where one ended it
+  int exit_code = -1; // 128 + signal where one ended it
   std::string out, err;
 };
 
@@ -18,7 +19,8 @@ struct Outcome {
 std::string program(const std::string& name);
 
 // Runs a command to its end. Variables of `environment` are added.
-Outcome run(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment = {});
+Outcome run(const std::vector<std::string>& command,
+            const std::map<std::string, std::string>& environment = {});
 
 // `hitproof audit DIR --json`, parsed; fails the test where that is not JSON.
 nlohmann::json audit_json(const std::string& dir, int* exit_code = nullptr);
@@ -26,7 +28,8 @@ nlohmann::json audit_json(const std::string& dir, int* exit_code = nullptr);
 // Verdict of one rule in such a document.
 std::string rule_verdict(const nlohmann::json& audit, const std::string& rule);
 
-// Processes of this user whose environment has HITPROOF_DIR under `dir` or whose command line names it.
+// Processes of this user whose environment has HITPROOF_DIR under `dir` or whose command line names
+// it.
 std::vector<int> processes_of(const std::string& dir);
 
 // A folder that is removed with the object.
@@ -42,4 +45,4 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-}  // namespace hitproof::e2e
+} // namespace hitproof::e2e

@@ -1,19 +1,19 @@
-// Proof that the address at which tails are read is the one that the computation uses: a byte flipped there
-// in a decode step inside a pool changes the next pooled key; flipped at the naive address it does not.
-#include <gtest/gtest.h>
-
-#include <map>
-#include <tuple>
-
+// Proof that the address at which tails are read is the one that the computation uses: a byte
+// flipped there in a decode step inside a pool changes the next pooled key; flipped at the naive
+// address it does not.
 #include "schema/recording.h"
 #include "tests/e2e/run.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <tuple>
 
 namespace hitproof::e2e {
 namespace {
 
 using schema::rec::pooled_key;
 using schema::rec::tail_flip;
-using Place = std::tuple<uint64_t, int, int, uint32_t>;  // request, rank, indexer entry, position
+using Place = std::tuple<uint64_t, int, int, uint32_t>; // request, rank, indexer entry, position
 
 struct Observed {
   std::map<Place, std::vector<uint8_t>> keys;
@@ -22,8 +22,9 @@ struct Observed {
 
 Observed study(const TempDir& dir, const std::string& mode) {
   const std::string out = dir.path(mode);
-  Outcome outcome = run({program("hitproof"), "study", "boundary", "--preset", "micro", "--lengths", "257,258", "--tokens", "12",
-                         "--save-delay-ms", "0", "--arms", "candidate", "--tail-effect", mode, "--quiet", "--out", out});
+  Outcome outcome = run({program("hitproof"), "study", "boundary", "--preset", "micro", "--lengths",
+                         "257,258", "--tokens", "12", "--save-delay-ms", "0", "--arms", "candidate",
+                         "--tail-effect", mode, "--quiet", "--out", out});
   // The audit of a diagnostic run never passes: it may have changed a result.
   EXPECT_NE(outcome.exit_code, 0) << mode << outcome.out << outcome.err;
   EXPECT_NE(outcome.exit_code, 2) << mode << outcome.out << outcome.err;
@@ -35,18 +36,20 @@ Observed study(const TempDir& dir, const std::string& mode) {
   auto keys = recording->read<pooled_key>();
   EXPECT_TRUE(keys.ok());
   for (const auto& k : *keys)
-    result.keys[{k.request, k.rank, k.entry, k.position}] = {std::begin(k.digest), std::end(k.digest)};
+    result.keys[{k.request, k.rank, k.entry, k.position}] = {std::begin(k.digest),
+                                                             std::end(k.digest)};
   auto flips = recording->read<tail_flip>();
   EXPECT_TRUE(flips.ok());
   result.flips = *flips;
   return result;
 }
 
-// Tail entry j belongs to indexer entry j: 58..69 and 12..23. The first of them is the first layer with a
-// tail, whose inputs no other flip of the same step can reach.
+// Tail entry j belongs to indexer entry j: 58..69 and 12..23. The first of them is the first layer
+// with a tail, whose inputs no other flip of the same step can reach.
 constexpr int first_tail = 58, first_indexer = 12;
 
-// Pooled keys right after a flip in the first tail layer: how many equal those of the run without flips.
+// Pooled keys right after a flip in the first tail layer: how many equal those of the run without
+// flips.
 std::pair<int, int> equal_after_flip(const Observed& run, const Observed& observed) {
   int equal = 0, compared = 0;
   for (const auto& flip : run.flips) {
@@ -62,7 +65,8 @@ std::pair<int, int> equal_after_flip(const Observed& run, const Observed& observ
 
 TEST(TailEffect, TheEffectiveAddressIsTheOneThatCounts) {
   TempDir dir("tail");
-  const Observed observed = study(dir, "observe"), effective = study(dir, "effective"), naive = study(dir, "naive");
+  const Observed observed = study(dir, "observe"), effective = study(dir, "effective"),
+                 naive = study(dir, "naive");
   EXPECT_TRUE(observed.flips.empty());
   ASSERT_FALSE(effective.flips.empty());
   ASSERT_FALSE(naive.flips.empty());
@@ -70,9 +74,10 @@ TEST(TailEffect, TheEffectiveAddressIsTheOneThatCounts) {
   const auto [same_equal, same] = equal_after_flip(naive, observed);
   EXPECT_GE(changed, 8);
   EXPECT_GE(same, 8);
-  EXPECT_EQ(changed_equal, 0) << "a flip at the effective address left the next pooled key as it was";
+  EXPECT_EQ(changed_equal, 0)
+      << "a flip at the effective address left the next pooled key as it was";
   EXPECT_EQ(same_equal, same) << "a flip at the naive address changed the next pooled key";
 }
 
-}  // namespace
-}  // namespace hitproof::e2e
+} // namespace
+} // namespace hitproof::e2e
