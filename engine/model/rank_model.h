@@ -31,14 +31,16 @@ struct StateSlots {
 
 struct SeqInput {
   uint64_t request = 0;
-  int32_t start = 0;                      ///< position of tokens[0]
-  std::span<const int32_t> tokens;        ///< decode: {last sampled} or {last sampled, draft}
-  const int32_t* tokens_device = nullptr; ///< the same in device memory; used by device kernels
+  int32_t start = 0;               ///< position of tokens[0]
+  std::span<const int32_t> tokens; ///< decode: {last sampled} or {last sampled, draft}
   bool last_is_draft = false;
   int32_t next_token = -1; ///< prefill: token after the chunk where the prompt has it, else -1
   bool prefill = false;
-  std::span<const int32_t> attn_blocks;        ///< block of positions [i C, (i+1) C)
-  const int32_t* attn_blocks_device = nullptr; ///< the same in device memory
+  std::span<const int32_t> attn_blocks; ///< block of positions [i C, (i+1) C)
+  /// The two spans' values in memory of the kernels' side; null: the host's serves, where the
+  /// kernels are the CPU's.
+  const int32_t* tokens_device = nullptr;
+  const int32_t* attn_blocks_device = nullptr;
   int32_t tail_block = 0;
   StateSlots state[num_state_groups];
 };
