@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/study/demo.h"
+#include "cli/study/device_options.h"
 #include "cli/study/interrupt.h"
 
 #include <CLI/CLI.hpp>
@@ -32,6 +33,7 @@ struct DemoCommand : Command {
         ->capture_default_str();
     app.add_option("--preset", options.preset, "Dimensions of the model in parts 1 and 2")
         ->capture_default_str();
+    add_device_options(app, options.device, options.gpus);
     app.add_option("--tokens", options.tokens, "Tokens to generate per operation")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();

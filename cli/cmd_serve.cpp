@@ -1,6 +1,7 @@
 // `hitproof serve`: the reference runtime alone, in the foreground, until it is told to end.
 #include "cli/command.h"
 #include "cli/engine_client.h"
+#include "cli/study/device_options.h"
 
 #include <CLI/CLI.hpp>
 #include <unistd.h>
@@ -23,10 +24,12 @@ struct ServeCommand : Command {
            "\"max_tokens\": 8}'\n";
   }
   void add(CLI::App& app) override {
-    app.add_option("--preset", engine.preset, "Dimensions of the model: tiny or micro")
+    app.add_option("--preset", engine.preset, "Dimensions of the model: micro, tiny or paper")
         ->capture_default_str();
-    app.add_option("--device", engine.device, "Device: sim (simulated, no GPU needed)")
-        ->capture_default_str();
+    add_device_options(app, engine.device, engine.gpus);
+    app.add_option("--external-bytes", engine.external_bytes,
+                   "Host memory of the external cache; takes suffixes such as 512M, 2G")
+        ->transform(CLI::AsSizeValue(false));
     app.add_option("--port", engine.port, "Port on 127.0.0.1; 0 takes a free one and prints it")
         ->capture_default_str();
     app.add_option("--lookup", engine.lookup, "External lookup: strict, or full (the faulty one)")

@@ -5,6 +5,7 @@
 #include "cli/report_output.h"
 #include "cli/study/boundary.h"
 #include "cli/study/breaks.h"
+#include "cli/study/device_options.h"
 #include "cli/study/interrupt.h"
 
 #include <CLI/CLI.hpp>
@@ -45,6 +46,7 @@ struct StudyCommand : Command {
            "  hitproof study boundary --preset micro --lookup full --probes metadata --out "
            "out/full\n"
            "  hitproof study boundary --preset micro --break save-no-wait --out out/broken\n"
+           "  hitproof study boundary --preset paper --device cuda --out out/paper\n"
            "  hitproof audit out/study/candidate\n";
   }
 
@@ -56,11 +58,9 @@ struct StudyCommand : Command {
     std::string breaks = "Break the candidate on purpose: ";
     for (const auto& spec : break_specs())
       breaks += (&spec == &break_specs().front() ? "" : ", ") + spec.name;
-    study->add_option("--preset", options.preset, "Dimensions of the model: micro or tiny")
+    study->add_option("--preset", options.preset, "Dimensions of the model: micro, tiny or paper")
         ->capture_default_str();
-    study->add_option("--device", options.device, "Device: sim (simulated, no GPU needed)")
-        ->check(CLI::IsMember({"sim"}))
-        ->capture_default_str();
+    add_device_options(*study, options.device, options.gpus);
     study
         ->add_option("--lengths", options.lengths,
                      "Prompt lengths in tokens; default: the nine around 2C and 3C")

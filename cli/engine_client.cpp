@@ -4,6 +4,7 @@
 #include <fstream>
 #include <httplib.h>
 #include <nlohmann/json.hpp>
+#include <sys/wait.h>
 #include <thread>
 #include <time.h>
 
@@ -113,6 +114,9 @@ std::vector<std::string> engine_command(const EngineOptions& o) {
                                       std::to_string(o.weight_seed),
                                       "--port",
                                       std::to_string(o.port)};
+  if (o.device == "cuda") command.insert(command.end(), {"--gpus", o.gpus});
+  if (o.external_bytes > 0)
+    command.insert(command.end(), {"--external-bytes", std::to_string(o.external_bytes)});
   if (!o.break_name.empty()) command.insert(command.end(), {"--break", o.break_name});
   if (!o.cache_server.empty()) command.insert(command.end(), {"--cache-server", o.cache_server});
   for (const auto& [name, value] : o.profile)
@@ -123,9 +127,11 @@ std::vector<std::string> engine_command(const EngineOptions& o) {
 
 Status EngineClient::dead(const std::string& during) {
   int status = process_.wait();
-  return Status(Code::io_error, "the engine " + describe_exit(status) + " during " + during +
-                                    "; its log " + log_path_ +
-                                    " ends:" + tail_of_file(log_path_, 6));
+  // Exit code 2 is the engine's word for a machine that lacks something.
+  const bool lacking = WIFEXITED(status) && WEXITSTATUS(status) == 2;
+  return Status(lacking ? Code::unsupported : Code::io_error,
+                "the engine " + describe_exit(status) + " during " + during + "; its log " +
+                    log_path_ + " ends:" + tail_of_file(log_path_, 6));
 }
 
 Status EngineClient::start(const EngineOptions& options,

@@ -17,10 +17,12 @@ namespace hitproof::cli {
 struct EngineOptions {
   std::string preset = "tiny";
   std::string device = "sim";
+  std::string gpus = "0";        // with device cuda: ordinals, comma-separated
   std::string lookup = "strict"; // strict or full
   bool connector = true;
   uint64_t weight_seed = 1;
-  std::string break_name;   // empty: healthy
+  std::string break_name;      // empty: healthy
+  uint64_t external_bytes = 0; // host memory of its own cache server; 0: the engine's default
   std::string cache_server; // socket of a cache server shared with another engine; empty: its own
   int port = 0;             // 0: any free port
   std::map<std::string, std::string> profile; // named kernel choices; empty: the preset's own

@@ -8,7 +8,8 @@
 
 namespace hitproof::engine {
 
-std::string describe_preset(const std::string& preset, int tp) {
+std::string describe_preset(const std::string& preset, int tp,
+                            const std::vector<std::string>& device_names) {
   using nlohmann::ordered_json;
   const ModelConfig config = find_preset(preset);
   const CacheGeometry geometry(config, tp, 1);
@@ -29,6 +30,7 @@ std::string describe_preset(const std::string& preset, int tp) {
       {"attention_bytes_per_chunk", geometry.attention_bytes()},
       {"state_and_tail_bytes", geometry.state_and_tail_bytes()},
       {"profile", profile},
+      {"device_names", device_names},
   };
   return facts.dump(2);
 }

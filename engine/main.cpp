@@ -4,6 +4,7 @@
 #include "engine/front/options.h"
 #include "engine/last_words.h"
 #include "engine/runtime/cache_server.h"
+#include "engine/runtime/kernel_library.h"
 #include "engine/runtime/rank_process.h"
 #include "engine/sim/reexec.h"
 #include "probes/hitproof.h"
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -56,17 +58,61 @@ std::string settle(const std::string& device, int argc, char** argv) {
   return "cannot execute this program again under the probe";
 }
 
+// What `--device cuda` needs of this machine, looked at before anything is started; throws
+// EnvironmentError. Names of the GPUs in the order given.
+std::vector<std::string> look_at_gpus(const std::vector<int>& gpus, const std::string& option) {
+  // The loader may have found the simulated runtime first: this program was built against it.
+  const std::string runtime = sim::check_sim_device().runtime;
+  if (const std::string simulated = sim::sim_directory();
+      !simulated.empty() && runtime.rfind(simulated + "/", 0) == 0)
+    throw engine::EnvironmentError(
+        "--device cuda, and the CUDA runtime in use is the simulated one, " + runtime +
+        "; take it out of LD_PRELOAD, and name the folder of the real libcudart.so.13 in "
+        "LD_LIBRARY_PATH");
+  std::vector<std::string> names;
+  for (const int gpu : gpus) {
+    engine::check_gpu(gpu, option);
+    names.push_back(engine::gpu_name(gpu));
+  }
+  return names;
+}
+
+void settle_on_gpus(engine::CommandLine& line) {
+  using Command = engine::CommandLine::Command;
+  if (line.command == Command::front) {
+    look_at_gpus(line.front.gpus, "--gpus");
+    engine::check_peers(line.front.gpus);
+    engine::load_cuda_kernels();
+  } else if (line.command == Command::rank) {
+    look_at_gpus({line.rank.gpu}, "--gpu");
+    line.rank.kernels = &engine::load_cuda_kernels();
+  } else {
+    look_at_gpus({line.cache_server.server.gpu}, "--gpu");
+    line.cache_server.server.pin_at_start = true;
+  }
+}
+
+std::string describe(const engine::CommandLine& line) {
+  std::vector<std::string> names;
+  if (line.device == "cuda") {
+    names = look_at_gpus(line.front.gpus, "--gpus");
+    engine::load_cuda_kernels();
+  }
+  return engine::describe_preset(line.describe_preset, line.describe_tp, names);
+}
+
 int run(int argc, char** argv) {
   engine::CommandLine line = engine::parse_command_line(argc, argv);
   using Command = engine::CommandLine::Command;
   if (line.command == Command::none) return line.exit_code;
   if (line.command == Command::describe) {
-    std::printf("%s\n", engine::describe_preset(line.describe_preset, line.describe_tp).c_str());
+    std::printf("%s\n", describe(line).c_str());
     return 0;
   }
   setenv("HITPROOF_SIM_SEED", std::to_string(line.front.seed).c_str(), 0);
   if (const std::string wrong = settle(line.device, argc, argv); !wrong.empty())
     return refuse(wrong);
+  if (line.device == "cuda") settle_on_gpus(line);
   switch (line.command) {
   case Command::front:
     return engine::run_front(line.front);

@@ -173,6 +173,10 @@ HITPROOF_WEAK void hitproof_wait(uint64_t transfer, uint64_t request, int rank, 
                                  void* event, uint64_t begin_ns, uint64_t end_ns);
 HITPROOF_WEAK void hitproof_reuse(uint64_t transfer, uint64_t step, uint32_t block, int rank,
                                   int entry);
+/* The event orders work inside the program's own computation and no transfer: records of it and
+ * waits for it are counted and leave no row, until it is destroyed. A program with hundreds of sums
+ * a step would otherwise bury the rest. */
+HITPROOF_WEAK void hitproof_internal_event(void* event);
 /* Writes the coverage counters and flushes; called by the probe itself at exit, by a program before
  * _exit. */
 HITPROOF_WEAK void hitproof_flush(void);

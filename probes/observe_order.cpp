@@ -1,4 +1,5 @@
 #include "probes/coverage.h"
+#include "probes/hitproof.h"
 #include "probes/observers.h"
 #include "schema/records.h"
 #include "schema/sha256.h"
@@ -27,16 +28,50 @@ bool only_edge(stream_t stream) noexcept {
   return true;
 }
 
+// Events that the program declared its own; 0: a free place. Looked through at every record and
+// wait, so there is no room for more than a few ranks' worth.
+constexpr std::size_t internal_room = 256;
+std::atomic<std::uint64_t> internal_events[internal_room];
+std::atomic<std::size_t> internal_used{0};
+
+std::atomic<std::uint64_t>* internal(std::uint64_t event) noexcept {
+  const std::size_t used = internal_used.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < used; ++i)
+    if (internal_events[i].load(std::memory_order_relaxed) == event) return &internal_events[i];
+  return nullptr;
+}
+
 } // namespace
+
+HITPROOF_EXPORT void hitproof_internal_event(void* event) {
+  if (event == nullptr || !recording() || internal(at(event)) != nullptr) return;
+  for (std::size_t i = 0; i < internal_room; ++i) {
+    std::uint64_t free = 0;
+    if (!internal_events[i].compare_exchange_strong(free, at(event))) continue;
+    std::size_t used = internal_used.load();
+    while (used < i + 1 && !internal_used.compare_exchange_weak(used, i + 1)) {
+    }
+    schema::rec::meta r;
+    schema::set_text(r.name, "internal_event");
+    schema::set_text(r.value, "records of it and waits for it are counted only");
+    schema::journal(r);
+    return;
+  }
+}
 
 void order(const Call& call, OrderOp op, stream_t stream, event_t event) noexcept {
   if (op == op_stream_wait_event && only_edge(stream)) return;
+  if (std::atomic<std::uint64_t>* declared = event == nullptr ? nullptr : internal(at(event))) {
+    if (op == op_stream_wait_event) return;
+    // The handle may come back as another event.
+    if (op == op_event_destroy) declared->store(0);
+  }
   put(call.state(), start(call, op, stream, at(event)), call.begin_ns);
 }
 
 void event_recorded(const Call& call, stream_t stream, event_t event, unsigned flags) noexcept {
   // An external record becomes a node that records at every launch; its launches are not unfolded.
-  if (only_edge(stream)) return;
+  if (only_edge(stream) || internal(at(event)) != nullptr) return;
   put(call.state(), start(call, op_event_record, stream, at(event)), call.begin_ns);
 }
 

@@ -34,6 +34,7 @@ struct Plan {
   std::string study = "boundary";
   std::string preset = "tiny";
   std::string device = "sim";
+  std::string device_name;            // as the driver names it; empty: the simulated device
   std::vector<std::uint32_t> lengths; // prompt tokens, in order of running
   std::uint32_t tokens = 64;          // generated per operation
   std::vector<std::string> arms = {"control", "candidate"};

@@ -54,6 +54,8 @@ std::string write_plan(const Plan& plan) {
   line("kind", quoted(plan.study));
   line("preset", quoted(plan.preset));
   line("device", quoted(plan.device));
+  // Left out where it is empty: plans of the simulated device keep their bytes.
+  if (!plan.device_name.empty()) line("device_name", quoted(plan.device_name));
   line("tp", std::to_string(plan.tp));
   line("lengths", list(plan.lengths));
   line("tokens", std::to_string(plan.tokens));
@@ -85,6 +87,7 @@ Digest plan_controls_sha256(const Plan& plan) {
   controls.study = plan.study;
   controls.preset = plan.preset;
   controls.device = plan.device;
+  controls.device_name = plan.device_name;
   controls.tokens = plan.tokens;
   controls.tp = plan.tp;
   controls.weight_seed = plan.weight_seed;

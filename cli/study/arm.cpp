@@ -7,6 +7,7 @@
 #include "schema/archive.h"
 #include "schema/clock.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <sys/wait.h>
 
@@ -18,7 +19,7 @@ using schema::Code;
 using schema::Status;
 
 // Weights of the real size are made in seconds; a machine under load may need longer.
-constexpr int start_timeout_ms = 120000;
+constexpr int start_timeout_ms = 600000;
 
 ProbeOptions probe_options(const ArmOptions& o) {
   ProbeOptions probes;
@@ -34,6 +35,8 @@ EngineOptions engine_options(const ArmOptions& o) {
   EngineOptions engine;
   engine.preset = o.plan.preset;
   engine.device = o.plan.device;
+  engine.gpus = o.gpus;
+  engine.external_bytes = external_bytes_for(o.plan, o.facts);
   engine.lookup = o.plan.lookup;
   engine.connector = o.arm == "candidate";
   engine.weight_seed = o.plan.weight_seed;
@@ -48,15 +51,16 @@ Status store_head(const ArmOptions& o, Recorder& recorder) {
   auto digest = schema::store_plan(recorder.dir(), o.plan);
   if (!digest.ok()) return digest.status();
   return recorder.with_recording([&](schema::Recording& r) {
-    const std::pair<const char*, std::string> facts[] = {{"plan_sha256", schema::to_hex(*digest)},
-                                                         {"study", o.plan.study},
-                                                         {"arm", o.arm},
-                                                         {"preset", o.plan.preset},
-                                                         {"device", o.plan.device},
-                                                         {"lookup", o.plan.lookup},
-                                                         {"probes", probe_options(o).probes},
-                                                         {"break", o.plan.break_name},
-                                                         {"tail_effect", o.plan.tail_effect}};
+    const std::pair<const char*, std::string> facts[] = {
+        {"plan_sha256", schema::to_hex(*digest)},
+        {"study", o.plan.study},
+        {"arm", o.arm},
+        {"preset", o.plan.preset},
+        {"device", o.plan.device_name.empty() ? o.plan.device : o.plan.device_name},
+        {"lookup", o.plan.lookup},
+        {"probes", probe_options(o).probes},
+        {"break", o.plan.break_name},
+        {"tail_effect", o.plan.tail_effect}};
     for (const auto& [key, value] : facts)
       if (Status s = r.put(key, value); !s.ok()) return s;
     return r.put("checkpoint", static_cast<int64_t>(o.facts.checkpoint));
@@ -178,6 +182,15 @@ std::vector<Operation> operations_of(const schema::Plan& plan) {
     list.push_back({i, n, "reload", 'A'});
   }
   return list;
+}
+
+uint64_t external_bytes_for(const schema::Plan& plan, const PresetFacts& facts) {
+  uint64_t checkpoints = 0; // of one rank
+  for (const auto& op : operations_of(plan))
+    if (op.which != ' ') checkpoints += (op.length + plan.tokens) / facts.checkpoint;
+  const uint64_t need = checkpoints * plan.tp * facts.checkpoint_bytes;
+  // A sixteenth more, because objects do not cross the pieces in which memory is pinned.
+  return std::max(uint64_t{1} << 30, need + need / 16);
 }
 
 Status run_arm(const ArmOptions& o) {

@@ -16,12 +16,16 @@ namespace hitproof::cli {
 struct PresetFacts {
   uint32_t checkpoint = 0; // C, tokens
   uint32_t vocabulary = 0;
-  uint32_t max_tokens = 0;                                  // longest prompt and answer together
+  uint32_t max_tokens = 0;       // longest prompt and answer together
+  uint64_t checkpoint_bytes = 0; // of one checkpoint of one rank
+  std::string device_name;       // of the GPUs, as the driver gives it; empty: the simulated device
   std::vector<std::pair<std::string, std::string>> profile; // kernel choices, name and value
 };
 
-// Asks the engine program; errors name the known presets.
-schema::Result<PresetFacts> preset_facts(const std::string& preset);
+// Asks the engine program. Errors: an unknown preset (names the known ones); a machine that cannot
+// run it on that device.
+schema::Result<PresetFacts> preset_facts(const std::string& preset, const std::string& device,
+                                         const std::string& gpus);
 
 struct ArmOptions {
   schema::Plan plan;
@@ -34,6 +38,7 @@ struct ArmOptions {
   // Test aid: an engine with other weights fills the cache server first. Break key-omits-weights
   // always has one; without the break this is its clean twin.
   bool other_engine = false;
+  std::string gpus = "0"; // with device cuda: ordinals, comma-separated
   std::vector<std::string> engine_extra;
   bool quiet = false;
 };
@@ -46,6 +51,10 @@ struct Operation {
   char which;       // A, X, Y; ' ' for a reset
 };
 std::vector<Operation> operations_of(const schema::Plan& plan);
+
+// Host memory in which the external cache holds every checkpoint of the plan, so that none is
+// evicted: study.md section 1 asks for all of them.
+uint64_t external_bytes_for(const schema::Plan& plan, const PresetFacts& facts);
 
 // Runs the arm and closes its archive. When the engine or the recorder fails on the way, everything
 // seen so far stays readable in `dir`, marked as not closed, and the error says what happened.

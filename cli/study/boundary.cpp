@@ -14,6 +14,7 @@ schema::Result<schema::Plan> boundary_plan(const BoundaryOptions& o, const Prese
   schema::Plan plan;
   plan.preset = o.preset;
   plan.device = o.device;
+  plan.device_name = facts.device_name;
   plan.lengths = o.lengths.empty() ? default_lengths(facts.checkpoint) : o.lengths;
   plan.tokens = o.tokens;
   plan.arms = o.arms;
@@ -48,7 +49,7 @@ schema::Result<schema::Plan> boundary_plan(const BoundaryOptions& o, const Prese
 }
 
 Status run_boundary(const BoundaryOptions& o, const std::string& out) {
-  auto facts = preset_facts(o.preset);
+  auto facts = preset_facts(o.preset, o.device, o.gpus);
   if (!facts.ok()) return facts.status();
   auto plan = boundary_plan(o, *facts);
   if (!plan.ok()) return plan.status();
@@ -64,6 +65,7 @@ Status run_boundary(const BoundaryOptions& o, const std::string& out) {
     options.arm = arm;
     options.title = o.title;
     options.quiet = o.quiet;
+    options.gpus = o.gpus;
     if (arm == "control") {
       // The control arm is the sound engine by itself, whatever the candidate is.
       options.plan.break_name.clear();

@@ -18,6 +18,7 @@ struct BoundaryOptions {
   uint32_t tokens = 64;
   int save_delay_ms = 500;
   uint64_t seed = 42;                      // of weights and prompts
+  std::string gpus = "0";                  // with device cuda: ordinals, comma-separated
   std::string reference;                   // archive of a control arm that was run before
   std::string candidate_dir = "candidate"; // name of the candidate's archive in `out`
   std::string title;                       // for the progress line; empty: the arm's name

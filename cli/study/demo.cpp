@@ -36,6 +36,8 @@ Status prepare(const std::string& out) {
 BoundaryOptions micro(const DemoOptions& o, uint32_t checkpoint) {
   BoundaryOptions b;
   b.preset = o.broken_preset;
+  b.device = o.device;
+  b.gpus = o.gpus;
   b.lengths = {2 * checkpoint - 1, 2 * checkpoint, 2 * checkpoint + 1, 3 * checkpoint};
   b.tokens = 16;
   b.save_delay_ms = 50;
@@ -49,7 +51,7 @@ class Demo {
 
   Status run() {
     if (Status s = prepare(o_.out); !s.ok()) return s;
-    auto facts = preset_facts(o_.preset);
+    auto facts = preset_facts(o_.preset, o_.device, o_.gpus);
     if (!facts.ok()) return facts.status();
     result_.checkpoint = facts->checkpoint;
     if (Status s = sound(); !s.ok()) return s;
@@ -75,6 +77,8 @@ class Demo {
   Status sound() {
     BoundaryOptions b;
     b.preset = o_.preset;
+    b.device = o_.device;
+    b.gpus = o_.gpus;
     b.tokens = o_.tokens;
     b.quiet = o_.quiet;
     b.title = "demo 1/3";
@@ -90,6 +94,8 @@ class Demo {
     const uint32_t c = result_.checkpoint;
     BoundaryOptions b;
     b.preset = o_.preset;
+    b.device = o_.device;
+    b.gpus = o_.gpus;
     b.tokens = o_.tokens;
     b.quiet = o_.quiet;
     b.title = "demo 2/3";
@@ -118,7 +124,7 @@ class Demo {
 
   // Part 3.
   Status broken() {
-    auto facts = preset_facts(o_.broken_preset);
+    auto facts = preset_facts(o_.broken_preset, o_.device, o_.gpus);
     if (!facts.ok()) return facts.status();
     const std::string out = o_.out + "/broken";
     BoundaryOptions twin = micro(o_, facts->checkpoint);

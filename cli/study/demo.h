@@ -19,6 +19,7 @@ namespace hitproof::cli {
 struct DemoOptions {
   std::string out = "out/demo";
   std::string preset = "tiny"; // of parts 1 and 2
+  std::string device = "sim", gpus = "0";
   std::string broken_preset = "micro";
   uint32_t tokens = 64;
   bool quiet = false;

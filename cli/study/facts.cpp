@@ -4,6 +4,7 @@
 #include "cli/study/arm.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sys/wait.h>
 
 namespace hitproof::cli {
@@ -12,9 +13,17 @@ using nlohmann::json;
 using schema::Code;
 using schema::Status;
 
-schema::Result<PresetFacts> preset_facts(const std::string& preset) {
+schema::Result<PresetFacts> preset_facts(const std::string& preset, const std::string& device,
+                                         const std::string& gpus) {
   ProcessOptions options;
-  options.command = {beside_program("hitproof-engine"), "describe", "--preset", preset};
+  options.command = {beside_program("hitproof-engine"),
+                     "describe",
+                     "--preset",
+                     preset,
+                     "--device",
+                     device,
+                     "--gpus",
+                     gpus};
   options.capture_stdout = true;
   Process engine;
   if (Status s = engine.start(options); !s.ok()) return s;
@@ -22,8 +31,8 @@ schema::Result<PresetFacts> preset_facts(const std::string& preset) {
   for (std::string line; engine.read_line(&line, 120000);)
     text += line + "\n";
   if (const int status = engine.wait(); WIFEXITED(status) && WEXITSTATUS(status) == exit_usage) {
-    return Status(Code::invalid_argument,
-                  "the engine refuses preset '" + preset + "' (its message is above)");
+    return Status(Code::invalid_argument, "the engine refuses preset '" + preset + "' on device " +
+                                              device + " (its message is above)");
   } else if (status != 0) {
     return Status(Code::unsupported,
                   "the engine " + describe_exit(status) +
@@ -37,6 +46,11 @@ schema::Result<PresetFacts> preset_facts(const std::string& preset) {
   result.checkpoint = facts.value("checkpoint", 0U);
   result.vocabulary = facts.value("vocabulary", 0U);
   result.max_tokens = facts.value("max_tokens", 0U);
+  result.checkpoint_bytes =
+      facts.value("attention_bytes_per_chunk", 0ULL) + facts.value("state_and_tail_bytes", 0ULL);
+  const auto names = facts.value("device_names", std::set<std::string>());
+  for (const auto& name : names)
+    result.device_name += (result.device_name.empty() ? "" : ", ") + name;
   const json profile = facts.contains("profile") ? facts["profile"] : json::object();
   for (const auto& [name, value] : profile.items())
     result.profile.emplace_back(name, value.get<std::string>());

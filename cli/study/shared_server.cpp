@@ -18,13 +18,11 @@ Status SharedServer::start(const ArmOptions& options, const EngineOptions& engin
   static std::atomic<int> number{0};
   address_ = "@hitproof-" + std::to_string(getpid()) + "-" + std::to_string(number++);
   ProcessOptions server;
-  server.command = {beside_program("hitproof-engine"),
-                    "cache-server",
-                    "--listen",
-                    address_,
-                    "--keep",
-                    "--device",
-                    engine.device};
+  server.command = {beside_program("hitproof-engine"), "cache-server", "--listen", address_,
+                    "--keep", "--device", engine.device, "--gpu",
+                    engine.gpus.substr(0, engine.gpus.find(',')), "--bytes",
+                    // Both engines keep their checkpoints there.
+                    std::to_string(2 * external_bytes_for(options.plan, options.facts))};
   if (!engine.break_name.empty())
     server.command.insert(server.command.end(), {"--break", engine.break_name});
   server.set_env = environment;
@@ -45,7 +43,7 @@ Status SharedServer::start(const ArmOptions& options, const EngineOptions& engin
   other.extra.insert(other.extra.end(), {"--instance", "1"});
   EngineClient primer;
   // The other engine's own processes are not part of the study; the server, which both use, is.
-  if (Status s = primer.start(other, {}, logs + "other-engine.log", 120000); !s.ok()) return s;
+  if (Status s = primer.start(other, {}, logs + "other-engine.log", 600000); !s.ok()) return s;
   for (uint32_t length : options.plan.lengths) {
     Completion ignored;
     auto prompt = make_prompt(length, 'A', options.plan.prompt_seed, options.facts.vocabulary);

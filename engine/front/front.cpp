@@ -7,6 +7,7 @@
 #include "engine/runtime/collectives.h"
 #include "probes/hitproof.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace hitproof::engine {
@@ -91,7 +93,8 @@ class Front {
       address = listener.address;
       ChildSpec spec{"cache server",
                      {"cache-server", "--listen-fd", std::to_string(listener.fd.get()), "--bytes",
-                      std::to_string(options_.external_bytes), "--device", options_.device},
+                      std::to_string(options_.external_bytes), "--device", options_.device, "--gpu",
+                      std::to_string(options_.gpus.front())},
                      {listener.fd.get()},
                      log_path("cache-server")};
       if (!options_.break_name.empty())
@@ -103,11 +106,13 @@ class Front {
     if (options_.tp > 1) shared = Fd(create_collectives_memory(options_.tp));
     for (int rank = 0; rank < options_.tp; ++rank) {
       auto [ours, theirs] = socket_pair();
-      ChildSpec spec{"rank " + std::to_string(rank),
-                     {"rank", "--rank", std::to_string(rank), "--front-fd",
-                      std::to_string(theirs.get()), "--device", options_.device},
-                     {theirs.get()},
-                     log_path("rank-" + std::to_string(rank))};
+      ChildSpec spec{
+          "rank " + std::to_string(rank),
+          {"rank", "--rank", std::to_string(rank), "--front-fd", std::to_string(theirs.get()),
+           "--device", options_.device, "--gpu",
+           std::to_string(options_.gpus[static_cast<size_t>(rank) % options_.gpus.size()])},
+          {theirs.get()},
+          log_path("rank-" + std::to_string(rank))};
       if (shared) {
         spec.arguments.insert(spec.arguments.end(),
                               {"--collectives-fd", std::to_string(shared.get())});
@@ -159,6 +164,7 @@ class Front {
       if (watched[2].revents != 0) return fail({});
       if (watched[1].revents != 0) {
         ready_.clear();
+        serving_ = true;
         http_.serve(*engine_, metrics_, setup_.limits, setup_.engine.scheduler.max_positions);
         std::printf("listening on http://%s:%d\n", options_.host.c_str(), port);
         std::fflush(stdout);
@@ -185,12 +191,19 @@ class Front {
         if (child.ended) break;
       }
     }
-    say(text + "; the engine ends, requests that were running are lost");
+    say(text + (!serving_ ? "; the engine does not start"
+                          : "; the engine ends, requests that were running are lost"));
     children_.kill_all();
     children_.wait_all(ranks_end_ms);
     engine_->join();
     HITPROOF_CALL(flush, ());
-    return 1;
+    // What the machine lacks shows in one rank; it is not the engine's failure.
+    const bool lacking =
+        !serving_ &&
+        std::any_of(children_.all().begin(), children_.all().end(), [](const Child& child) {
+          return child.ended && WIFEXITED(child.status) && WEXITSTATUS(child.status) == 2;
+        });
+    return lacking ? 2 : 1;
   }
 
   int shut_down() {
@@ -229,6 +242,7 @@ class Front {
   FrontSetup setup_;
   Fd signals_;
   Signal ready_, ended_;
+  bool serving_ = false; // the ranks have started
   Metrics metrics_;
   HttpServer http_;
   Children children_;

@@ -33,6 +33,13 @@ CLI::App* add_front(CLI::App& app, FrontOptions& o, std::string& device) {
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   add_device(front, device);
+  front
+      ->add_option("--gpus", o.gpus,
+                   "With --device cuda: ordinals of the GPUs; ranks take them in turn, and several "
+                   "ranks may share one")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 63))
+      ->capture_default_str();
   front->add_option("--host", o.host, "Address to listen at")->capture_default_str();
   front
       ->add_option("--port", o.port,
@@ -100,6 +107,7 @@ CLI::App* add_rank(CLI::App& app, RankOptions& o, std::string& device) {
                    "Inherited memory of the collectives; -1 for one rank")
       ->capture_default_str();
   add_device(rank, device);
+  rank->add_option("--gpu", o.gpu, "Ordinal of its GPU")->capture_default_str();
   return rank;
 }
 
@@ -119,6 +127,8 @@ CLI::App* add_cache_server(CLI::App& app, CacheServerCommand& o, std::string& de
   server->add_option("--break", o.server.break_name, "Break in force for every rank");
   server->add_flag("--keep", o.keep, "Stay when the last front has gone, until SIGTERM");
   add_device(server, device);
+  server->add_option("--gpu", o.server.gpu, "Ordinal of a GPU that it may use before ranks come")
+      ->capture_default_str();
   return server;
 }
 
@@ -135,10 +145,15 @@ CommandLine parse_command_line(int argc, char** argv) {
   const CLI::App* front = add_front(app, out.front, out.device);
   const CLI::App* rank = add_rank(app, out.rank, out.device);
   const CLI::App* server = add_cache_server(app, out.cache_server, out.device);
-  CLI::App* describe = app.add_subcommand("describe", "Dimensions of a preset as JSON");
+  CLI::App* describe =
+      app.add_subcommand("describe", "Dimensions of a preset, and the device's name, as JSON");
   describe->add_option("--preset", out.describe_preset, "Name of the preset")
       ->capture_default_str();
   describe->add_option("--tp", out.describe_tp, "Tensor-parallel ranks")->capture_default_str();
+  add_device(describe, out.device);
+  describe->add_option("--gpus", out.front.gpus, "Ordinals of the GPUs to look at")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 63));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,7 +1,7 @@
 #include "engine/model/kda_layer.h"
 
-#include "engine/model/exact_history.h"
 #include "engine/model/projection.h"
+#include "kernels/model/kda_exact.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -88,8 +88,9 @@ void KdaLayer::convolve(const KdaWeights& w, const CacheEntry& entry, const Piec
   }
   const auto state_after = [&](int rows, std::byte* out) {
     if (ctx_.config.exact()) {
-      exact_conv_state(raw, in_columns_, rows, channels, reinterpret_cast<const float*>(history),
-                       shape_.history_rows, reinterpret_cast<float*>(out));
+      kernels::exact_conv_state(raw, in_columns_, rows, channels,
+                                reinterpret_cast<const float*>(history), shape_.history_rows,
+                                reinterpret_cast<float*>(out));
     } else {
       kernels::kda_conv_state(shape_, raw, in_columns_, rows,
                               reinterpret_cast<const uint16_t*>(history),
@@ -97,8 +98,9 @@ void KdaLayer::convolve(const KdaWeights& w, const CacheEntry& entry, const Piec
     }
   };
   if (ctx_.config.exact()) {
-    exact_conv_silu(raw, in_columns_, piece.rows, channels, w.conv.data(),
-                    reinterpret_cast<const float*>(history), shape_.history_rows, qkv, channels);
+    kernels::exact_conv_silu(raw, in_columns_, piece.rows, channels, w.conv.data(),
+                             reinterpret_cast<const float*>(history), shape_.history_rows, qkv,
+                             channels);
   } else {
     kernels::kda_conv_silu(shape_, raw, in_columns_, piece.rows, w.conv.data(),
                            reinterpret_cast<const uint16_t*>(history), qkv, channels);

@@ -37,6 +37,10 @@ struct SeqInput {
   int32_t next_token = -1; ///< prefill: token after the chunk where the prompt has it, else -1
   bool prefill = false;
   std::span<const int32_t> attn_blocks; ///< block of positions [i C, (i+1) C)
+  /// The two spans' values in memory of the kernels' side; null: the host's serves, where the
+  /// kernels are the CPU's.
+  const int32_t* tokens_device = nullptr;
+  const int32_t* attn_blocks_device = nullptr;
   int32_t tail_block = 0;
   StateSlots state[num_state_groups];
 };

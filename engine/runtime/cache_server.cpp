@@ -2,6 +2,7 @@
 
 #include "engine/runtime/channel.h"
 #include "engine/runtime/front_session.h"
+#include "engine/runtime/kernel_library.h"
 #include "engine/runtime/rank_session.h"
 #include "probes/hitproof.h"
 
@@ -50,6 +51,7 @@ class Server {
     [[maybe_unused]] const ssize_t n = ::write(stop_.get(), &one, sizeof one);
   }
   void collect(bool all);
+  void pin_memory();
 
   const ServerOptions& options_;
   Listener listener_;
@@ -123,8 +125,21 @@ void Server::collect(bool all) {
     c.thread.join();
 }
 
+void Server::pin_memory() {
+  try {
+    state_.store.pin_all();
+  } catch (const device::DeviceError& e) {
+    throw EnvironmentError("the external cache cannot pin its " +
+                           std::to_string(options_.limit_bytes >> 20) + " MiB of host memory (" +
+                           e.what() +
+                           "); give it less with --external-bytes, or run where more memory is "
+                           "free (free -m, and the container's limit)");
+  }
+}
+
 void Server::run() {
-  device::select(0);
+  device::select(options_.gpu);
+  if (options_.pin_at_start) pin_memory();
   signal_fd = stop_.get();
   struct sigaction action {};
   action.sa_handler = on_signal;
@@ -166,7 +181,7 @@ int run_cache_server(const ServerOptions& options) {
     }
   } catch (const std::exception& e) {
     std::fprintf(stderr, "cache server: %s\n", e.what());
-    status = 1;
+    status = dynamic_cast<const EnvironmentError*>(&e) != nullptr ? 2 : 1;
   }
   HITPROOF_CALL(flush, ());
   return status;

@@ -47,6 +47,7 @@ Connector::Connector(const Options& options, const CacheGeometry& geometry,
   registration.instance = options_.instance;
   registration.rank = options_.rank;
   registration.tp = options_.tp;
+  registration.gpu = options_.gpu;
   registration.key_inputs = key_inputs_;
   registration.break_name = options_.break_name;
   memory_.describe(registration);

@@ -31,6 +31,7 @@ class Connector {
  public:
   struct Options {
     int rank = 0, tp = 1;
+    int gpu = 0;
     uint64_t instance = 0;
     Break broken = Break::none;
     std::string break_name;

@@ -13,6 +13,8 @@ void check(cudaError_t result, const char* call) {
   throw DeviceError(std::string(call) + ": " + cudaGetErrorString(result));
 }
 
+std::string mebibytes(size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
 cudaStream_t stream_of(const Stream& stream) { return static_cast<cudaStream_t>(stream.get()); }
 
 template <class H> Handle to_bytes(const H& handle) {
@@ -44,8 +46,30 @@ std::string name(int ordinal) {
 
 void* allocate(size_t bytes) {
   void* pointer = nullptr;
-  check(cudaMalloc(&pointer, bytes), "cudaMalloc");
+  const cudaError_t result = cudaMalloc(&pointer, bytes);
+  if (result == cudaErrorMemoryAllocation) {
+    const Room now = room();
+    throw DeviceError("cudaMalloc: " + mebibytes(bytes) + " were asked for, " +
+                      mebibytes(now.free) + " of " + mebibytes(now.total) + " are free");
+  }
+  check(result, "cudaMalloc");
   return pointer;
+}
+
+void* allocate_exported(size_t bytes) {
+  constexpr size_t block = size_t{2} << 20;
+  return allocate((bytes + block - 1) / block * block);
+}
+
+void clear(void* pointer, size_t bytes) {
+  check(cudaMemset(pointer, 0, bytes), "cudaMemset");
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
+
+Room room() {
+  Room now;
+  check(cudaMemGetInfo(&now.free, &now.total), "cudaMemGetInfo");
+  return now;
 }
 
 void release(void* pointer) { check(cudaFree(pointer), "cudaFree"); }

@@ -27,8 +27,16 @@ using Handle = std::vector<uint8_t>; // bytes of an IPC handle
 void select(int ordinal); // per thread
 std::string name(int ordinal);
 
-void* allocate(size_t bytes);
+void* allocate(size_t bytes); // an error names what was asked for and what is free
+// For memory that other processes open. A driver puts small allocations into one block of 2 MiB and
+// exports the block; rounded up to such blocks, a handle stands for this allocation alone.
+void* allocate_exported(size_t bytes);
 void release(void* pointer);
+void clear(void* pointer, size_t bytes); // zeros; waits for the device
+struct Room {
+  size_t free = 0, total = 0;
+};
+Room room(); // of the selected device
 void* allocate_pinned(size_t bytes);
 void release_pinned(void* pointer);
 

@@ -27,7 +27,7 @@ std::byte* HostArena::take_from(Piece& piece, uint64_t bytes) {
 }
 
 bool HostArena::add_piece(uint64_t at_least) {
-  const uint64_t bytes = std::min(std::max(piece_bytes, at_least), limit_ - pinned_);
+  const uint64_t bytes = std::min(std::max(piece_, at_least), limit_ - pinned_);
   if (bytes < at_least || bytes == 0) return false;
   Piece piece;
   piece.base = static_cast<std::byte*>(device::allocate_pinned(bytes));
@@ -36,6 +36,11 @@ bool HostArena::add_piece(uint64_t at_least) {
   pieces_.push_back(std::move(piece));
   pinned_ += bytes;
   return true;
+}
+
+void HostArena::pin_all() {
+  while (pinned_ < limit_)
+    add_piece(std::min(piece_, limit_ - pinned_));
 }
 
 std::byte* HostArena::take(uint64_t bytes) {

@@ -4,6 +4,7 @@
 // is given back. Not thread-safe: the object store holds its lock.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -14,14 +15,18 @@ namespace hitproof::engine {
 class HostArena {
  public:
   // Pieces are pinned as they are needed, because pinning all of a large limit at start takes
-  // seconds.
-  static constexpr uint64_t piece_bytes = uint64_t{64} << 20;
+  // seconds; a sixty-fourth of the limit each, because every pinning interrupts the copies.
+  static constexpr uint64_t least_piece = uint64_t{64} << 20;
+  static constexpr uint64_t largest_piece = uint64_t{1} << 30;
 
-  explicit HostArena(uint64_t limit_bytes) : limit_(limit_bytes) {}
+  explicit HostArena(uint64_t limit_bytes)
+      : limit_(limit_bytes), piece_(std::clamp(limit_bytes / 64, least_piece, largest_piece)) {}
   ~HostArena();
   HostArena(const HostArena&) = delete;
   HostArena& operator=(const HostArena&) = delete;
 
+  // Pins all of the limit now. Throws DeviceError where the machine has not so much memory.
+  void pin_all();
   std::byte* take(uint64_t bytes); // nullptr: no room
   void give_back(std::byte* data, uint64_t bytes);
 
@@ -39,6 +44,7 @@ class HostArena {
   bool add_piece(uint64_t at_least);
 
   uint64_t limit_;
+  uint64_t piece_;
   uint64_t pinned_ = 0;
   uint64_t used_ = 0;
   std::vector<Piece> pieces_;

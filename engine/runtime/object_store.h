@@ -59,6 +59,12 @@ class ObjectStore {
  public:
   explicit ObjectStore(uint64_t limit_bytes) : arena_(limit_bytes) {}
 
+  // Pins all memory before the first object, instead of a piece when it is needed.
+  void pin_all() {
+    const std::lock_guard lock(mutex_);
+    arena_.pin_all();
+  }
+
   // Empty: no room even after eviction; nothing is reserved then.
   std::vector<Reserved> reserve(std::span<const Wanted> wanted);
   // The copies of a reservation have completed: new objects become visible, all are unpinned.

@@ -45,7 +45,7 @@ HP_FIELDS(EntryExport, HP_F(name) HP_F(allocation) HP_F(offset) HP_F(page_stride
                                    HP_F(dtype) HP_F(key_scope) HP_F(transferred) HP_F(ndim)
                                        HP_F(element_bytes) HP_F(shape) HP_F(stride) HP_F(reason))
 HP_FIELDS(Register, HP_F(instance) HP_F(rank) HP_F(tp) HP_F(key_inputs) HP_F(allocations)
-                        HP_F(entries) HP_F(break_name))
+                        HP_F(entries) HP_F(break_name) HP_F(gpu))
 HP_FIELDS(Registered, HP_F(limit_bytes))
 HP_FIELDS(PageRef,
           HP_F(entry) HP_F(chunk) HP_F(block) HP_F(generation) HP_F(token_begin) HP_F(token_end))

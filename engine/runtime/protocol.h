@@ -205,6 +205,7 @@ struct Register {
   std::vector<AllocationExport> allocations;
   std::vector<EntryExport> entries;
   std::string break_name;
+  int32_t gpu = 0; // ordinal of the device that the memory lies on
   bool operator==(const Register&) const = default;
 };
 

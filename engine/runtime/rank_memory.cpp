@@ -22,13 +22,18 @@ uint32_t row_bytes(const CacheEntry& entry) {
 
 } // namespace
 
-RankMemory::RankMemory(const CacheGeometry& geometry, int num_blocks)
+RankMemory::RankMemory(const CacheGeometry& geometry, int num_blocks, bool clear)
     : geometry_(geometry), num_blocks_(num_blocks) {
-  const auto blocks = static_cast<size_t>(num_blocks);
+  const auto allocate = [&](uint64_t page) {
+    const size_t bytes = static_cast<size_t>(num_blocks) * page;
+    auto* region = static_cast<std::byte*>(device::allocate_exported(bytes));
+    if (clear) device::clear(region, bytes);
+    return region;
+  };
   for (std::byte*& region : regions_.mla)
-    region = static_cast<std::byte*>(device::allocate(blocks * geometry.mla_page));
+    region = allocate(geometry.mla_page);
   for (std::byte*& region : regions_.indexer)
-    region = static_cast<std::byte*>(device::allocate(blocks * geometry.index_page));
+    region = allocate(geometry.index_page);
 }
 
 RankMemory::~RankMemory() {

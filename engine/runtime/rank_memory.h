@@ -10,9 +10,10 @@ namespace hitproof::engine {
 
 class RankMemory {
  public:
-  // One allocation a region: num_blocks MLA pages, num_blocks indexer pages. Throws DeviceError
-  // without room.
-  RankMemory(const CacheGeometry& geometry, int num_blocks);
+  // One allocation a region: num_blocks MLA pages, num_blocks indexer pages. `clear`: set them to
+  // zero, as the simulated device's are; a GPU gives out what its last owner left. Throws
+  // DeviceError without room.
+  RankMemory(const CacheGeometry& geometry, int num_blocks, bool clear = false);
   ~RankMemory();
   RankMemory(const RankMemory&) = delete;
   RankMemory& operator=(const RankMemory&) = delete;

@@ -2,6 +2,8 @@
 
 #include "engine/model/preset.h"
 #include "engine/runtime/breaks.h"
+#include "engine/runtime/device_collectives.h"
+#include "engine/runtime/kernel_library.h"
 #include "engine/runtime/keys.h"
 #include "engine/runtime/rank_step.h"
 #include "engine/runtime/watchdog.h"
@@ -77,17 +79,20 @@ class Rank {
 
   void run();
   void give_up() {
-    if (collectives_) abort_collectives(*collectives_);
+    if (meeting_) abort_collectives(*meeting_);
   }
 
  private:
   void start(const RankStart& start);
+  std::unique_ptr<RankModel> make_model(const RankStart& start, const ModelConfig& config);
   void report_profile(int phase, const KernelProfile& selected);
   void finish();
 
   const RankOptions& options_;
   FrontLink& front_;
-  std::unique_ptr<Collectives> collectives_;
+  std::unique_ptr<device::Stream> compute_;
+  std::unique_ptr<Collectives> meeting_;  // through the host's memory
+  std::unique_ptr<Collectives> exchange_; // through device memory, where the model works there
   std::unique_ptr<CacheGeometry> geometry_;
   std::unique_ptr<RankMemory> memory_;
   KernelProfile profile_;
@@ -105,6 +110,12 @@ void Rank::report_profile(int phase, const KernelProfile& selected) {
   }
 }
 
+std::unique_ptr<RankModel> Rank::make_model(const RankStart& start, const ModelConfig& config) {
+  return std::make_unique<RankModel>(config, *geometry_, profile_, start.weight_seed, options_.rank,
+                                     start.tp, exchange_ ? *exchange_ : *meeting_,
+                                     memory_->regions());
+}
+
 void Rank::start(const RankStart& start) {
   const int rank = options_.rank;
   const ModelConfig config = find_preset(start.preset);
@@ -113,17 +124,26 @@ void Rank::start(const RankStart& start) {
   const Break broken = find_break(start.break_name);
   profile_ = recorded_profile(start);
   geometry_ = std::make_unique<CacheGeometry>(config, start.tp, start.drafts);
-  collectives_ = start.tp == 1
-                     ? single_rank_collectives()
-                     : open_collectives(options_.collectives_fd, rank, {.parent = ::getppid()});
-  if (collectives_->size() != start.tp)
+  meeting_ = start.tp == 1
+                 ? single_rank_collectives()
+                 : open_collectives(options_.collectives_fd, rank, {.parent = ::getppid()});
+  if (meeting_->size() != start.tp)
     throw std::invalid_argument("the collectives are for another number of ranks");
-  device::select(0);
-  const std::string device_name = device::name(0);
-  memory_ = std::make_unique<RankMemory>(*geometry_, start.num_blocks);
+  device::select(options_.gpu);
+  const std::string device_name = device::name(options_.gpu);
+  const bool on_gpu = options_.kernels->device;
+  if (on_gpu) {
+    if (const char* wrong = options_.kernels->bind(options_.gpu); wrong != nullptr)
+      throw EnvironmentError(std::string("the kernels cannot use this GPU: ") + wrong);
+    check_room(static_cast<size_t>(start.num_blocks) * geometry_->bytes_per_block() +
+                   2 * device_slot_bytes,
+               "the cache pages and the collectives of one rank");
+  }
+  compute_ = std::make_unique<device::Stream>();
+  memory_ = std::make_unique<RankMemory>(*geometry_, start.num_blocks, on_gpu);
   memory_->announce_entries(rank);
-  model_ = std::make_unique<RankModel>(config, *geometry_, profile_, start.weight_seed, rank,
-                                       start.tp, *collectives_, memory_->regions());
+  if (on_gpu) exchange_ = open_device_collectives(*meeting_, *options_.kernels, *compute_);
+  model_ = make_model(start, config);
 
   const Digest weights = model_->weights_sha256();
   std::vector<NamedDigest> inputs = key_inputs_of(start, *geometry_, *model_, profile_, rank);
@@ -136,7 +156,8 @@ void Rank::start(const RankStart& start) {
 
   std::vector<Watchdog::Watched> watched{{front_.reader().fd(), "front process", 5000}};
   if (!start.cache_server.empty()) {
-    Connector::Options o{rank, start.tp, start.instance, broken, start.break_name};
+    const Connector::Options o{rank,           start.tp, options_.gpu,
+                               start.instance, broken,   start.break_name};
     connector_ = std::make_unique<Connector>(
         o, *geometry_, *memory_, Channel(connect_to(start.cache_server), "cache server"), inputs);
     inputs = connector_->key_inputs();
@@ -155,8 +176,8 @@ void Rank::start(const RankStart& start) {
     HITPROOF_CALL(flush, ());
     ::_exit(1);
   });
-  executor_ =
-      std::make_unique<StepExecutor>(rank, *geometry_, *memory_, *model_, connector_.get(), broken);
+  executor_ = std::make_unique<StepExecutor>(rank, *geometry_, *memory_, *model_, connector_.get(),
+                                             *compute_, *options_.kernels, broken);
 
   RankReady ready;
   ready.rank = rank;
@@ -198,11 +219,16 @@ int run_rank(const RankOptions& options) {
   HITPROOF_CALL(process, ("rank", options.rank));
   FrontLink front(options.front_fd);
   Rank rank(options, front);
+  int status = 1;
   try {
     rank.run();
     HITPROOF_CALL(flush, ());
+    // Memory that the peers and the cache server may still have open must not be freed under them;
+    // when the process ends, the driver keeps it until the last of them closes it.
+    if (options.kernels->device) ::_exit(0);
     return 0;
   } catch (const std::exception& e) {
+    status = dynamic_cast<const EnvironmentError*>(&e) != nullptr ? 2 : 1;
     const std::string text = "rank " + std::to_string(options.rank) + ": " + e.what();
     std::fprintf(stderr, "%s\n", text.c_str());
     rank.give_up();
@@ -214,7 +240,7 @@ int run_rank(const RankOptions& options) {
   }
   HITPROOF_CALL(flush, ());
   // Streams may still hold work that can never end; their destructors would wait for it.
-  ::_exit(1);
+  ::_exit(status);
 }
 
 } // namespace hitproof::engine

@@ -18,7 +18,7 @@ RankSession::RankSession(ServerState& state, Channel& channel, Register registra
     : state_(state), channel_(channel), registration_(std::move(registration)),
       broken_(registration_.break_name.empty() ? state.broken
                                                : find_break(registration_.break_name)) {
-  device::select(0);
+  device::select(registration_.gpu);
   info_ = std::make_shared<RankInfo>(RankInfo{registration_.instance, registration_.rank,
                                               registration_.key_inputs, registration_.entries});
   for (const EntryExport& e : registration_.entries) {

@@ -13,9 +13,10 @@ constexpr size_t sampled_per_sequence = 2; // one token and one accepted draft
 } // namespace
 
 StepExecutor::StepExecutor(int rank, const CacheGeometry& geometry, const RankMemory& memory,
-                           RankModel& model, Connector* connector, Break broken)
+                           RankModel& model, Connector* connector, const device::Stream& compute,
+                           const kernels::ModelKernels& kernels, Break broken)
     : rank_(rank), geometry_(geometry), memory_(memory), model_(model), connector_(connector),
-      broken_(broken) {
+      broken_(broken), compute_(compute), device_kernels_(kernels.device) {
   if (broken_ == Break::tail_contiguous_write) model_.break_tail_writes(true);
 }
 
@@ -64,11 +65,13 @@ void StepExecutor::stage_inputs(const Step& step) {
     SeqInput in;
     in.request = seq.request;
     in.start = seq.start;
-    in.tokens = {tokens_.device + token, seq.tokens.size()};
+    in.tokens = {tokens_.host + token, seq.tokens.size()};
+    in.tokens_device = tokens_.device + token;
     in.last_is_draft = seq.last_is_draft;
     in.next_token = seq.next_token;
     in.prefill = seq.prefill;
-    in.attn_blocks = {tables_.device + entry, seq.attention.size()};
+    in.attn_blocks = {tables_.host + entry, seq.attention.size()};
+    in.attn_blocks_device = tables_.device + entry;
     in.tail_block = seq.tail.block;
     for (size_t g = 0; g < seq.state.size(); ++g)
       in.state[g] = {seq.state[g].in.block, {seq.state[g].out[0].block, seq.state[g].out[1].block}};
@@ -82,6 +85,15 @@ void StepExecutor::stage_inputs(const Step& step) {
     device::copy_to_device({tokens_.device, tokens_.host, tokens * sizeof(int32_t)}, compute_);
   if (tables > 0)
     device::copy_to_device({tables_.device, tables_.host, tables * sizeof(int32_t)}, compute_);
+}
+
+void StepExecutor::run_model() {
+  if (!device_kernels_) return enqueue_model();
+  model_.step(inputs_, outputs_);
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    std::copy_n(outputs_[i].sampled.begin(),
+                std::min(outputs_[i].sampled.size(), sampled_per_sequence),
+                sampled_.host + i * sampled_per_sequence);
 }
 
 void StepExecutor::enqueue_model() {
@@ -150,7 +162,7 @@ StepDone StepExecutor::run(const Step& step) {
   announce_tail_steps(step);
   const uint64_t begin = schema::now();
   stage_inputs(step);
-  enqueue_model();
+  run_model();
   if (connector_ != nullptr && broken_ == Break::load_read_early)
     done.loads = connector_->finish_loads();
   compute_.synchronize();

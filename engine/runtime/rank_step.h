@@ -1,4 +1,7 @@
-// One step on one rank: loads, inputs to the device, the model as device work, results back, saves.
+// One step on one rank: loads, inputs to the device, the model, results back, saves.
+//
+// On the simulated device the model is one piece of device work, a closure on the stream. A model
+// with device kernels is called on this thread and enqueues its own work.
 #pragma once
 
 #include "engine/model/rank_model.h"
@@ -6,6 +9,7 @@
 #include "engine/runtime/device.h"
 #include "engine/runtime/protocol.h"
 #include "engine/runtime/rank_memory.h"
+#include "kernels/model/table.h"
 
 #include <memory>
 #include <vector>
@@ -14,9 +18,11 @@ namespace hitproof::engine {
 
 class StepExecutor {
  public:
-  // connector: nullptr where it is off. Everything outlives the executor.
+  // connector: nullptr where it is off. compute, kernels: those that the model was made with.
+  // Everything outlives the executor.
   StepExecutor(int rank, const CacheGeometry& geometry, const RankMemory& memory, RankModel& model,
-               Connector* connector, Break broken);
+               Connector* connector, const device::Stream& compute,
+               const kernels::ModelKernels& kernels, Break broken);
   ~StepExecutor();
 
   // Throws what the model threw (CollectiveError among others), DeviceError, PeerGone.
@@ -34,6 +40,7 @@ class StepExecutor {
     void release();
   };
   void stage_inputs(const Step& step);
+  void run_model();
   void enqueue_model();
   void fetch_results(const Step& step, StepDone& done);
   void announce_tail_reads(const Step& step);
@@ -50,7 +57,8 @@ class StepExecutor {
   RankModel& model_;
   Connector* connector_;
   const Break broken_;
-  device::Stream compute_;
+  const device::Stream& compute_;
+  const bool device_kernels_;
   Mirror tokens_, tables_, sampled_;
   std::vector<SeqInput> inputs_;
   std::vector<SeqOutput> outputs_;

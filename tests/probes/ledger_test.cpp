@@ -36,7 +36,8 @@ TEST_P(OrderLedger, SaysExactlyWhatWasOrdered) {
   EXPECT_THAT(orders_of(r), ElementsAreArray(r.lines("order")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Calls, OrderLedger, testing::Values("runtime_order", "memory_operations"),
+INSTANTIATE_TEST_SUITE_P(Calls, OrderLedger,
+                         testing::Values("runtime_order", "memory_operations", "internal_event"),
                          [](const auto& i) { return std::string(i.param); });
 
 TEST(CopyLedger, RowsOfOneBatchShareTheCall) {
@@ -55,6 +56,12 @@ TEST(CopyLedger, GraphRowsOfOneLaunchShareTheCallAndLaunchesDiffer) {
   EXPECT_NE(copies[1].call_seq, copies[2].call_seq);
   EXPECT_EQ(r.coverage("cudaGraphLaunch").bytes, 900u);
   EXPECT_EQ(r.coverage("graph_nodes").calls, 2u);
+}
+
+TEST(OrderLedger, CallsOfAnInternalEventAreCounted) {
+  const Recorded r = run({"internal_event"});
+  EXPECT_EQ(r.coverage("cudaEventRecord").calls, 2u);
+  EXPECT_EQ(r.coverage("cudaStreamWaitEvent").calls, 2u);
 }
 
 TEST(OrderLedger, HandlesJoinTwoProcesses) {

@@ -1,3 +1,4 @@
+#include "probes/hitproof.h"
 #include "tests/probes/subject.h"
 
 #include <sys/wait.h>
@@ -71,6 +72,31 @@ int runtime_order(int, char**) {
   says_order("cudaStreamDestroy", stream_destroy, a, nullptr);
   SUBJECT_OK(cudaStreamDestroy(b));
   says_order("cudaStreamDestroy", stream_destroy, b, nullptr);
+  return 0;
+}
+
+// Declared, its records and waits leave no row; the rows of its life do, and a handle that comes
+// back after its end is an event like any other.
+int internal_event(int, char**) {
+  cudaStream_t s = nullptr;
+  SUBJECT_OK(cudaStreamCreate(&s));
+  says_order("cudaStreamCreate", stream_create, s, nullptr);
+  for (const bool declared : {true, false}) {
+    cudaEvent_t e = nullptr;
+    SUBJECT_OK(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+    says_order("cudaEventCreateWithFlags", create, nullptr, e);
+    if (declared && hitproof_internal_event) hitproof_internal_event(e);
+    SUBJECT_OK(cudaEventRecord(e, s));
+    if (!declared) says_order("cudaEventRecord", record, s, e);
+    SUBJECT_OK(cudaStreamWaitEvent(s, e, 0));
+    if (!declared) says_order("cudaStreamWaitEvent", wait_event, s, e);
+    SUBJECT_OK(cudaEventSynchronize(e));
+    says_order("cudaEventSynchronize", synchronise, nullptr, e);
+    SUBJECT_OK(cudaEventDestroy(e));
+    says_order("cudaEventDestroy", destroy, nullptr, e);
+  }
+  SUBJECT_OK(cudaStreamDestroy(s));
+  says_order("cudaStreamDestroy", stream_destroy, s, nullptr);
   return 0;
 }
 
@@ -153,6 +179,7 @@ int two_processes(int argc, char** argv) {
 
 const Scenario order_scenarios[] = {{"runtime_order", runtime_order},
                                     {"memory_operations", memory_operations},
+                                    {"internal_event", internal_event},
                                     {"two_processes", two_processes},
                                     {nullptr, nullptr}};
 

@@ -38,7 +38,7 @@ MiniFront::MiniFront(const Options& options, const ServerProcess* server)
       inherit(collectives.get());
       ::execl("/proc/self/exe", "rank", "--rank", std::to_string(r).c_str(),
               std::to_string(theirs.get()).c_str(), std::to_string(collectives.get()).c_str(),
-              nullptr);
+              options.device_kernels ? "device" : "host", nullptr);
       ::_exit(127);
     }
     pids_.push_back(pid);
@@ -218,8 +218,14 @@ Generated MiniFront::generate(const std::vector<int32_t>& prompt, int new_tokens
 }
 
 int serve_as_rank(int argc, char** argv) {
-  if (argc != 5 || std::strcmp(argv[1], "--rank") != 0) return -1;
-  return run_rank({std::atoi(argv[2]), std::atoi(argv[3]), std::atoi(argv[4])});
+  if (argc != 6 || std::strcmp(argv[1], "--rank") != 0) return -1;
+  RankOptions options{std::atoi(argv[2]), std::atoi(argv[3]), std::atoi(argv[4])};
+  // On the simulated device the CPU's kernels reach device memory too: all that differs from a GPU
+  // is that they are done when the call returns.
+  kernels::ModelKernels on_device = kernels::cpu_model_kernels();
+  on_device.device = true;
+  if (std::strcmp(argv[5], "device") == 0) options.kernels = &on_device;
+  return run_rank(options);
 }
 
 } // namespace hitproof::engine

@@ -52,7 +52,7 @@ std::vector<Message> one_of_each() {
                    {{6, 0, 0, true}}},
           Shutdown{},
           Failure{"why"},
-          Register{9, 2, 4, {{"rank", digest(8)}}, {{{1, 2, 3}, 4096}}, {entry}, ""},
+          Register{9, 2, 4, {{"rank", digest(8)}}, {{{1, 2, 3}, 4096}}, {entry}, "", 3},
           Registered{1u << 30},
           Save{5, 7, 0, 1792, {digest(9), 3}, {{69, 1, 3, 1, 0, 1792}}, {9, 9}},
           SaveReply{5, 1, 69, false, {1}},

@@ -69,6 +69,24 @@ TEST(Ranks, TwoEnginesOfOneSeedAgreeAndTheConnectorChangesNothing) {
   EXPECT_FALSE(other.generate(prompt, 8) == without.generate(prompt, 8));
 }
 
+// As on a GPU: the model is called on the rank's own thread, sums go through device memory.
+TEST(Ranks, AModelWithDeviceKernelsGivesTheSameTokensAndLogits) {
+  ServerProcess server(uint64_t{64} << 20);
+  MiniFront plain({}, nullptr);
+  MiniFront front({.device_kernels = true}, &server);
+  const auto prompt = prompt_of(2 * front.chunk() + 5, 31);
+  const Generated cold = front.generate(prompt, 24);
+  const Generated same = plain.generate(prompt, 24);
+  EXPECT_EQ(cold.tokens, same.tokens);
+  EXPECT_EQ(cold.logits, same.logits);
+  const uint32_t found = front.lookup(prompt, false);
+  ASSERT_EQ(found, 2 * front.chunk());
+  const Generated reload = front.generate(prompt, 24, found);
+  EXPECT_EQ(reload.tokens, cold.tokens);
+  EXPECT_EQ(reload.logits, cold.logits);
+  EXPECT_EQ(front.shut_down(), std::vector<int>(MiniFront::ranks, 0));
+}
+
 TEST(Ranks, DraftsChangeNoToken) {
   const auto prompt = prompt_of(200, 6);
   MiniFront with({}, nullptr);
@@ -122,7 +140,8 @@ TEST(Ranks, AKilledCacheServerIsReportedByItsRanks) {
     ASSERT_TRUE(told.has_value()) << rank;
     const auto* failure = std::get_if<Failure>(&*told);
     ASSERT_NE(failure, nullptr) << rank;
-    EXPECT_NE(failure->message.find("cache server has gone"), std::string::npos) << failure->message;
+    EXPECT_NE(failure->message.find("cache server has gone"), std::string::npos)
+        << failure->message;
   }
   for (const int status : front.shut_down())
     EXPECT_EQ(status, 1);

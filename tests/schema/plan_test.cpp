@@ -43,6 +43,21 @@ TEST(Plan, DigestTellsPlansApart) {
   EXPECT_NE(plan_sha256(plan), before);
 }
 
+TEST(Plan, NamesAGpuAndLeavesTheSimulatedDeviceUnnamed) {
+  Plan plan = some_plan();
+  EXPECT_EQ(write_plan(plan).find("device_name"), std::string::npos);
+  const Digest on_sim = plan_controls_sha256(plan);
+  plan.device = "cuda";
+  plan.device_name = "NVIDIA H200";
+  const Result<Plan> back = parse_plan(write_plan(plan));
+  ASSERT_TRUE(back.ok()) << back.status().to_string();
+  EXPECT_EQ(*back, plan);
+  const Digest on_one = plan_controls_sha256(plan);
+  EXPECT_NE(on_one, on_sim);
+  plan.device_name = "NVIDIA L4";
+  EXPECT_NE(plan_controls_sha256(plan), on_one);
+}
+
 TEST(Plan, DefaultsFillWhatIsLeftOut) {
   const Result<Plan> plan = parse_plan("[study]\nlengths = [128]\n");
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();

@@ -1,10 +1,10 @@
-#include "engine/model/exact_history.h"
+#include "kernels/model/kda_exact.h"
 
 #include <cmath>
 #include <cstring>
 #include <vector>
 
-namespace hitproof::engine {
+namespace hitproof::kernels {
 namespace {
 
 // Input of channel ch, `back` tokens before row t; zero before the first token.
@@ -45,4 +45,4 @@ void exact_conv_state(const float* raw, int64_t raw_stride, int rows, int channe
   std::memcpy(out, next.data(), next.size() * sizeof(float));
 }
 
-} // namespace hitproof::engine
+} // namespace hitproof::kernels

@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace hitproof::engine {
+namespace hitproof::kernels {
 
-/// As kernels::kda_conv_silu and kda_conv_state, history [slots][channels] in fp32, not rounded.
+// As kda_conv_silu and kda_conv_state, history [slots][channels] in fp32, not rounded.
 void exact_conv_silu(const float* raw, int64_t raw_stride, int rows, int channels,
                      const float* weight, const float* history, int slots, float* out,
                      int64_t out_stride);
 void exact_conv_state(const float* raw, int64_t raw_stride, int rows, int channels,
                       const float* history, int slots, float* out);
 
-} // namespace hitproof::engine
+} // namespace hitproof::kernels

@@ -1,0 +1,25 @@
+#include "cli/study/device_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+namespace hitproof::cli {
+
+void add_device_options(CLI::App& app, std::string& device, std::string& gpus) {
+  app.add_option("--device", device,
+                 "sim: the simulated device, no GPU needed; cuda: NVIDIA GPUs of compute "
+                 "capability 8.0 and later")
+      ->check(CLI::IsMember({"sim", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--gpus", gpus,
+                 "With --device cuda: numbers of the GPUs, as 0 or 0,1,2,3; ranks take them in "
+                 "turn, and several ranks may share one")
+      ->check([](const std::string& list) {
+        const bool numbers = std::all_of(list.begin(), list.end(),
+                                         [](char c) { return (c >= '0' && c <= '9') || c == ','; });
+        return numbers && !list.empty() ? std::string() : "numbers with commas between are wanted";
+      })
+      ->capture_default_str();
+}
+
+} // namespace hitproof::cli

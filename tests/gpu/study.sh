@@ -1,0 +1,110 @@
+#!/bin/sh
+# The studies on real NVIDIA GPUs, step by step, each with a time limit of its own.
+#
+#   sh tests/gpu/study.sh [OUT [STEP...]]
+#
+# Run from a folder with bin/ and lib/ as the build makes them (the build folder, or a copy of it).
+# OUT: folder for archives and answers, new or empty (default out/gpu). STEP: of "look smoke
+# metadata all broken"; default: all of them, in this order. Environment: GPUS (default 0; 0,1,2,3
+# gives every rank a GPU of its own), TORCH_LIB (folder of libtorch_cpu.so where the loader does not
+# find it), SIZE (seconds for one paper study, default 540), BREAKS (names; default all).
+#
+# Writes OUT/steps.txt (step, exit code, wanted code, seconds) and OUT/*.json (the audits). Exit
+# status 0 where every step ended as it must: 0 for a sound engine, 1 or 3 for a broken one (a break
+# that leaves a check without anything to see ends inconclusive).
+set -u
+
+out=${1:-out/gpu}
+[ $# -gt 0 ] && shift
+steps=${*:-look smoke metadata all broken}
+gpus=${GPUS:-0}
+size=${SIZE:-540}
+breaks=${BREAKS:-save-no-wait load-skip-entry copy-short-row load-wrong-block state-wrong-boundary
+  tail-contiguous-write tail-wrong-announce rank-resumes-elsewhere save-no-producer-wait
+  load-read-early key-omits-weights prefill-split}
+
+if [ ! -x bin/hitproof ] || [ ! -x bin/hitproof-engine ]; then
+  echo "study.sh: no bin/hitproof here; run it from the folder that has bin/ and lib/" >&2
+  exit 2
+fi
+if [ -n "${TORCH_LIB:-}" ]; then
+  # The runtime library of the wheel lies in the nvidia folder beside torch.
+  LD_LIBRARY_PATH=$TORCH_LIB:$TORCH_LIB/../../nvidia/cu13/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  export LD_LIBRARY_PATH
+fi
+mkdir -p "$out/logs" || exit 2
+wrong=0
+
+# step NAME SECONDS WANTED COMMAND...: WANTED: exit codes that are right; output to OUT/logs/NAME.out, messages to OUT/logs/NAME.err.
+step() {
+  name=$1 limit=$2 wanted=$3
+  shift 3
+  begin=$(date +%s)
+  timeout -k 20 "$limit" "$@" >"$out/logs/$name.out" 2>"$out/logs/$name.err"
+  code=$?
+  seconds=$(($(date +%s) - begin))
+  printf '%-28s exit %3d, wanted %s, %4d s\n' "$name" "$code" "$wanted" "$seconds" |
+    tee -a "$out/steps.txt"
+  case " $wanted " in *" $code "*) return 0 ;; esac
+  wrong=1
+  tail -n 12 "$out/logs/$name.err"
+  for log in "$out/$name"/*/data/logs/*.log; do
+    [ -s "$log" ] && { echo "-- $log"; tail -n 4 "$log"; }
+  done
+  return 1
+}
+
+# study NAME SECONDS WANTED OPTIONS...: a study into OUT/NAME, its audit into OUT/NAME.json.
+study() {
+  study_name=$1 study_limit=$2 study_wanted=$3
+  shift 3
+  step "$study_name" "$study_limit" "$study_wanted" \
+    bin/hitproof study boundary --device cuda --gpus "$gpus" --quiet --json \
+    --out "$out/$study_name" "$@"
+  study_code=$?
+  cp "$out/logs/$study_name.out" "$out/$study_name.json"
+  return $study_code
+}
+
+number() { sed -n "s/.*\"$1\": *\\([0-9]*\\).*/\\1/p"; }
+
+micro_lengths() {
+  c=$(bin/hitproof-engine describe --preset micro | number checkpoint)
+  echo "$((2 * c - 1)),$((2 * c)),$((2 * c + 1)),$((3 * c))"
+}
+
+for wanted_step in $steps; do
+  case $wanted_step in
+  look)
+    nvidia-smi >"$out/logs/nvidia-smi.out" 2>&1
+    step look 60 0 bin/hitproof-engine describe --preset paper --device cuda --gpus "$gpus" ||
+      exit 1
+    cp "$out/logs/look.out" "$out/look.json"
+    ;;
+  smoke)
+    # One length, few tokens: shows in a minute whether anything runs at all.
+    c=$(bin/hitproof-engine describe --preset micro | number checkpoint)
+    study smoke 60 0 --preset micro --lengths "$((2 * c + 1))" --tokens 8 --save-delay-ms 50 \
+      --probes metadata
+    ;;
+  metadata)
+    study paper-metadata "$size" 0 --preset paper --probes metadata
+    ;;
+  all)
+    study paper-all "$size" 0 --preset paper --probes all
+    ;;
+  broken)
+    lengths=$(micro_lengths)
+    study clean 240 0 --preset micro --lengths "$lengths" --tokens 16 --save-delay-ms 50
+    for name in $breaks; do
+      study "broken-$name" 240 "1 3" --preset micro --lengths "$lengths" --tokens 16 \
+        --save-delay-ms 50 --arms candidate --reference "$out/clean/control" --break "$name"
+    done
+    ;;
+  *)
+    echo "study.sh: no step '$wanted_step'" >&2
+    exit 2
+    ;;
+  esac
+done
+exit $wrong
