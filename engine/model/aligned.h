@@ -21,20 +21,4 @@ template <class T> struct AlignedAllocator {
 template <class T> using Aligned = std::vector<T, AlignedAllocator<T>>;
 using Floats = Aligned<float>;
 
-/// A buffer that only grows: a step's intermediate results, reused by the next step.
-template <class T> class Scratch {
- public:
-  /// At least n elements; what was there before is lost when it grows, kept otherwise.
-  T* get(size_t n) {
-    if (data_.size() < n) {
-      data_.clear();
-      data_.resize(n);
-    }
-    return data_.data();
-  }
-
- private:
-  Aligned<T> data_;
-};
-
 } // namespace hitproof::engine

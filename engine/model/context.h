@@ -6,11 +6,12 @@
 #include "engine/model/rank_model.h"
 #include "engine/runtime/collectives.h"
 #include "kernels/model/profile.h"
+#include "kernels/model/table.h"
 
 #include <array>
 #include <cstdint>
-#include <span>
-#include <vector>
+#include <stdexcept>
+#include <string>
 
 namespace hitproof::engine {
 
@@ -35,10 +36,24 @@ class ChoicesInForce {
 struct ModelContext {
   const ModelConfig& config;
   const CacheGeometry& geometry;
-  CacheMemory memory;
+  const kernels::ModelKernels& kernels;
+  void* stream;
+  CacheMemory memory; ///< of the kernels' side
   Collectives& collectives;
   ChoicesInForce choices;
   bool contiguous_tail_writes = false;
+
+  /// Waits until the host may read what was copied to it. Throws std::runtime_error where a kernel
+  /// or a copy has failed.
+  void synchronize() const { require(kernels.synchronize(stream)); }
+  /// Throws as synchronize does, without waiting.
+  void check() const { require(kernels.error()); }
+
+ private:
+  void require(const char* error) const {
+    if (error != nullptr)
+      throw std::runtime_error(std::string(kernels.name) + " kernels: " + error);
+  }
 };
 
 /// Rows [row, row + rows) of the step belong to one sequence, at positions start, start + 1, ...
@@ -48,7 +63,8 @@ struct Segment {
   int rows = 0;
   int64_t start = 0;
   bool prefill = false;
-  std::span<const int32_t> attn_blocks;
+  const int32_t* tokens = nullptr;      ///< memory of the kernels' side
+  const int32_t* attn_blocks = nullptr; ///< memory of the kernels' side
   int32_t tail_block = 0;
   const StateSlots* state = nullptr;
 };

@@ -1,16 +1,16 @@
 #include "engine/model/dsa_layer.h"
 
 #include "engine/model/projection.h"
-#include "kernels/model/norm.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace hitproof::engine {
 namespace {
 
-constexpr int tile_rows = 128; // rows whose token lists are held at a time
+// Rows whose token lists are held at a time: on the CPU so many that the lists stay in the cache,
+// on a device so many that all of it has work. A row's bits do not depend on it.
+int tile_rows(const ModelContext& ctx) { return ctx.kernels.device ? 1024 : 128; }
 
 } // namespace
 
@@ -20,66 +20,70 @@ DsaLayer::DsaLayer(ModelContext& ctx)
       index_{ctx.config.index_heads, ctx.config.index_dim, ctx.config.exact()},
       columns_(ctx.config.q_lora + ctx.config.latent + 2 * ctx.config.index_dim +
                ctx.config.index_heads),
-      pool_columns_(ctx.config.top_pools() + 1) {}
+      pool_columns_(ctx.config.top_pools() + 1), width_(ctx.config.index_topk + 3) {}
 
 kernels::PagedCache DsaLayer::latent_cache(int kind_index, const Segment& s) const {
   const CacheEntry& e = ctx_.geometry.mla(kind_index);
   return {reinterpret_cast<uint8_t*>(ctx_.memory.region(e)), static_cast<int64_t>(e.page_stride),
-          s.attn_blocks.data(), ctx_.geometry.block_tokens};
+          s.attn_blocks, ctx_.geometry.block_tokens};
 }
 
 kernels::PagedCache DsaLayer::key_cache(int kind_index, const Segment& s) const {
   const CacheEntry& e = ctx_.geometry.indexer(kind_index);
   return {reinterpret_cast<uint8_t*>(ctx_.memory.region(e)), static_cast<int64_t>(e.page_stride),
-          s.attn_blocks.data(), ctx_.geometry.block_tokens};
+          s.attn_blocks, ctx_.geometry.block_tokens};
 }
 
 void DsaLayer::project_own(const DsaWeights& w, const RowGroup& rows, const float* u) {
   const ModelConfig& c = ctx_.config;
   const int block = ctx_.choices.use(&kernels::KernelProfile::norm_block);
-  float* own = own_.get(static_cast<size_t>(rows.count()) * static_cast<size_t>(columns_));
+  const kernels::ModelKernels& k = ctx_.kernels;
+  float* own = own_.get(ctx_, static_cast<size_t>(rows.count()) * static_cast<size_t>(columns_));
   project(ctx_, w.down, u, c.hidden, rows.count(), own, columns_);
   float* latent = own + c.q_lora;
   float* key = latent + c.latent;
-  kernels::rms_norm(own, columns_, w.q_norm.data(), c.rms_eps, rows.count(), c.q_lora, block, own,
-                    columns_);
-  kernels::rms_norm(latent, columns_, w.kv_norm.data(), c.rms_eps, rows.count(), c.latent, block,
-                    latent, columns_);
-  kernels::layer_norm(key, columns_, w.key_norm.data(), w.key_bias.data(), c.norm_eps, rows.count(),
-                      c.index_dim, block, key, columns_);
+  k.rms_norm(ctx_.stream, own, columns_, w.q_norm.data(), c.rms_eps, rows.count(), c.q_lora, block,
+             own, columns_);
+  k.rms_norm(ctx_.stream, latent, columns_, w.kv_norm.data(), c.rms_eps, rows.count(), c.latent,
+             block, latent, columns_);
+  k.layer_norm(ctx_.stream, key, columns_, w.key_norm.data(), w.key_bias.data(), c.norm_eps,
+               rows.count(), c.index_dim, block, key, columns_);
 }
 
 void DsaLayer::append(const DsaWeights& w, int kind_index, const RowGroup& rows,
                       std::span<const Segment> segments, const float* u) {
   project_own(w, rows, u);
   const auto cells = static_cast<size_t>(rows.rows()) * static_cast<size_t>(columns_);
-  shared_ = rows.gather(own_.get(0), columns_, rows.replicated() ? nullptr : gathered_.get(cells));
+  shared_ =
+      rows.gather(own_.data(), columns_, rows.replicated() ? nullptr : gathered_.get(ctx_, cells));
   for (const Segment& s : segments)
     store(w, kind_index, s);
 }
 
 void DsaLayer::store(const DsaWeights& w, int kind_index, const Segment& s) {
   const ModelConfig& c = ctx_.config;
+  const kernels::ModelKernels& k = ctx_.kernels;
   const float* latent = shared_ + static_cast<ptrdiff_t>(s.row) * columns_ + c.q_lora;
   const float* key = latent + c.latent;
-  kernels::mla_append(record_, latent, columns_, s.start, s.rows, latent_cache(kind_index, s));
+  k.mla_append(ctx_.stream, record_, latent, columns_, s.start, s.rows,
+               latent_cache(kind_index, s));
 
   const CacheEntry& entry = ctx_.geometry.tail(kind_index);
   std::byte* page = ctx_.memory.page(entry, s.tail_block);
   std::byte* written = page;
   if (ctx_.contiguous_tail_writes) {
     // What is read comes from the effective address, what is written goes elsewhere.
-    written = tail_copy_.get(entry.content_bytes);
-    std::memcpy(written, page, entry.content_bytes);
+    written = tail_copy_.get(ctx_, entry.content_bytes);
+    k.copy(ctx_.stream, written, page, entry.content_bytes);
   }
   const kernels::TailView tail{written, static_cast<int64_t>(c.ring) * c.index_dim, c.index_dim, 1,
                                c.ring};
-  kernels::indexer_append(index_, key, columns_, key + c.index_dim, columns_, w.ape.data(), s.start,
-                          s.rows, tail, key_cache(kind_index, s));
+  k.indexer_append(ctx_.stream, index_, key, columns_, key + c.index_dim, columns_, w.ape.data(),
+                   s.start, s.rows, tail, key_cache(kind_index, s));
   if (ctx_.contiguous_tail_writes) {
-    std::memcpy(ctx_.memory.region(entry) +
-                    entry.content_bytes * static_cast<uint64_t>(s.tail_block),
-                written, entry.content_bytes);
+    k.copy(ctx_.stream,
+           ctx_.memory.region(entry) + entry.content_bytes * static_cast<uint64_t>(s.tail_block),
+           written, entry.content_bytes);
   }
 }
 
@@ -94,19 +98,19 @@ bool DsaLayer::any_long(std::span<const Segment> segments) const {
 void DsaLayer::select(const DsaWeights& w, int kind_index, const RowGroup& rows,
                       std::span<const Segment> segments) {
   const ModelConfig& c = ctx_.config;
+  const kernels::ModelKernels& k = ctx_.kernels;
   const int query_columns = c.index_heads * c.index_dim;
-  float* own = own_.get(0);
+  const auto own_rows = static_cast<size_t>(rows.count());
+  float* own = own_.data();
   float* head_weights = own + c.q_lora + c.latent + 2 * c.index_dim;
-  float* codes =
-      index_query_.get(static_cast<size_t>(rows.count()) * static_cast<size_t>(query_columns));
+  float* codes = index_query_.get(ctx_, own_rows * static_cast<size_t>(query_columns));
   project(ctx_, w.index_query, own, columns_, rows.count(), codes, query_columns);
-  kernels::indexer_queries(index_, codes, query_columns, head_weights, columns_, rows.count(),
-                           codes, query_columns, head_weights, columns_);
+  k.indexer_queries(ctx_.stream, index_, codes, query_columns, head_weights, columns_, rows.count(),
+                    codes, query_columns, head_weights, columns_);
 
   const size_t cells = static_cast<size_t>(rows.rows()) * static_cast<size_t>(pool_columns_);
   auto* chosen = reinterpret_cast<int32_t*>(
-      own_pools_.get(static_cast<size_t>(rows.count()) * static_cast<size_t>(pool_columns_)));
-  int32_t* counts = counts_.get(static_cast<size_t>(rows.count()));
+      own_pools_.get(ctx_, own_rows * static_cast<size_t>(pool_columns_)));
   for (const Segment& s : segments) {
     const int begin = std::max(s.row, rows.first());
     const int end = std::min(s.row + s.rows, rows.end());
@@ -116,86 +120,114 @@ void DsaLayer::select(const DsaWeights& w, int kind_index, const RowGroup& rows,
     const int pools = kernels::visible_pools(s.start + (end - 1 - s.row));
     float* keys = nullptr;
     if (pools > c.top_pools()) {
-      keys = keys_.get(kernels::indexer_packed_floats(index_, pools));
-      kernels::indexer_load_keys(index_, key_cache(kind_index, s), pools, keys);
+      keys = keys_.get(ctx_, k.indexer_packed_floats(index_, pools));
+      k.indexer_load_keys(ctx_.stream, index_, key_cache(kind_index, s), pools, keys);
     }
-    kernels::indexer_select(
-        index_, codes + static_cast<ptrdiff_t>(at) * query_columns, query_columns,
+    int32_t* found = chosen + static_cast<ptrdiff_t>(at) * pool_columns_;
+    k.indexer_select(
+        ctx_.stream, index_, codes + static_cast<ptrdiff_t>(at) * query_columns, query_columns,
         head_weights + static_cast<ptrdiff_t>(at) * columns_, columns_, first, nullptr, end - begin,
-        keys, pools, c.top_pools(), ctx_.choices.use(&kernels::KernelProfile::indexer_block),
-        chosen + static_cast<ptrdiff_t>(at) * pool_columns_, pool_columns_, counts + at,
-        select_workspace_.get(kernels::indexer_select_workspace_floats(pools)));
-    for (int i = at; i < at + end - begin; ++i)
-      chosen[static_cast<ptrdiff_t>(i + 1) * pool_columns_ - 1] = counts[i];
+        keys, pools, c.top_pools(), ctx_.choices.use(&kernels::KernelProfile::indexer_block), found,
+        pool_columns_, found + pool_columns_ - 1, pool_columns_,
+        select_workspace_.get(ctx_, k.indexer_select_workspace_floats(end - begin, pools)));
   }
   const float* all = rows.gather(reinterpret_cast<const float*>(chosen), pool_columns_,
-                                 rows.replicated() ? nullptr : all_pools_.get(cells));
+                                 rows.replicated() ? nullptr : all_pools_.get(ctx_, cells));
   pools_ = reinterpret_cast<const int32_t*>(all);
 }
 
 const float* DsaLayer::attend(const DsaWeights& w, int kind_index, const RowGroup& rows,
                               std::span<const Segment> segments) {
-  const ModelConfig& c = ctx_.config;
-  const int hidden = c.hidden;
+  const int hidden = ctx_.config.hidden;
   pools_ = nullptr;
   if (any_long(segments)) select(w, kind_index, rows, segments);
 
   const auto total = static_cast<size_t>(rows.rows());
-  float* query = query_.get(total * static_cast<size_t>(w.query.n));
+  float* query = query_.get(ctx_, total * static_cast<size_t>(w.query.n));
   project(ctx_, w.query, shared_, columns_, rows.rows(), query, w.query.n);
   for (const Segment& s : segments) {
     float* q = query + static_cast<ptrdiff_t>(s.row) * w.query.n;
-    attend_segment(kind_index, s, q, q);
+    if (!s.prefill && pools_ != nullptr) {
+      attend_few(kind_index, s, q);
+    } else {
+      attend_many(kind_index, s, q);
+    }
   }
-  float* partial = partial_.get(total * static_cast<size_t>(hidden));
+  float* partial = partial_.get(ctx_, total * static_cast<size_t>(hidden));
   project(ctx_, w.out, query, w.out.k, rows.rows(), partial, hidden);
   return rows.reduce(partial, hidden);
 }
 
-int DsaLayer::selected_tokens(int row, int64_t position, int32_t* ids) const {
-  const int32_t* pools = pools_ + static_cast<ptrdiff_t>(row) * pool_columns_;
-  return kernels::indexer_expand(pools, pools[pool_columns_ - 1], position, ids,
-                                 ctx_.config.index_topk + 3);
+// Tokens that the row at a position attends to, which follows from the position alone: the chosen
+// pools, and the tokens after the last whole pool.
+int DsaLayer::visible_tokens(int64_t position) const {
+  if (pools_ == nullptr) return static_cast<int>(position + 1);
+  const int pools = std::min(kernels::visible_pools(position), ctx_.config.top_pools());
+  return kernels::index_pool * pools + static_cast<int>((position + 1) % kernels::index_pool);
 }
 
-void DsaLayer::attend_segment(int kind_index, const Segment& s, const float* query, float* out) {
+// Token lists of rows [begin, begin + rows) of a segment, or only their numbers.
+void DsaLayer::list_tokens(const Segment& s, int begin, int rows, int32_t* ids, int32_t* counts) {
+  const kernels::ModelKernels& k = ctx_.kernels;
+  if (ids == nullptr) {
+    k.count_visible(ctx_.stream, s.start + begin, rows, counts);
+    return;
+  }
+  const int32_t* pools = pools_ + static_cast<ptrdiff_t>(s.row + begin) * pool_columns_;
+  k.indexer_expand(ctx_.stream, pools, pool_columns_, pools + pool_columns_ - 1, pool_columns_,
+                   s.start + begin, nullptr, rows, ids, width_, width_, counts);
+}
+
+// The result replaces the query.
+void DsaLayer::attend_rows(float* query, int rows, const float* latents, const int32_t* ids,
+                           const int32_t* counts, int most) {
   const ModelConfig& c = ctx_.config;
+  const kernels::ModelKernels& k = ctx_.kernels;
   const int block = ctx_.choices.use(&kernels::KernelProfile::mla_block);
   const float scale = 1.0f / std::sqrt(static_cast<float>(c.mla_dim));
   const int heads = c.mla_heads / ctx_.geometry.tp;
   const int columns = heads * c.latent;
-  const auto width = static_cast<size_t>(c.index_topk + 3);
-  const kernels::PagedCache cache = latent_cache(kind_index, s);
-  float* workspace = attend_workspace_.get(kernels::mla_workspace_floats(c.latent, block));
-  const auto visible = static_cast<size_t>(s.start + s.rows);
+  float* workspace =
+      attend_workspace_.get(ctx_, k.mla_workspace_floats(rows, heads, c.latent, block, most));
+  k.mla_attend(ctx_.stream, query, columns, rows, heads, c.latent, scale, latents, ids, width_,
+               counts, most, block, query, columns, workspace);
+}
 
-  if (!s.prefill && pools_ != nullptr) {
-    // One or two rows over a long context: decode only the records that are read.
-    int32_t* ids = ids_.get(width);
-    float* latents = latents_.get(width * static_cast<size_t>(c.latent));
-    for (int r = 0; r < s.rows; ++r) {
-      const int32_t count = selected_tokens(s.row + r, s.start + r, ids);
-      kernels::mla_gather(record_, cache, ids, count, latents);
-      kernels::mla_attend(query + r * columns, columns, 1, heads, c.latent, scale, latents, nullptr,
-                          0, &count, block, out + r * columns, columns, workspace);
-    }
-    return;
+// One or two rows over a long context: only the records that are read are decoded.
+void DsaLayer::attend_few(int kind_index, const Segment& s, float* query) {
+  const auto width = static_cast<size_t>(width_);
+  const int columns = ctx_.config.mla_heads / ctx_.geometry.tp * ctx_.config.latent;
+  int32_t* ids = ids_.get(ctx_, static_cast<size_t>(s.rows) * width);
+  int32_t* counts = counts_.get(ctx_, static_cast<size_t>(s.rows));
+  float* latents = latents_.get(ctx_, width * static_cast<size_t>(ctx_.config.latent));
+  list_tokens(s, 0, s.rows, ids, counts);
+  for (int r = 0; r < s.rows; ++r) {
+    const int count = visible_tokens(s.start + r);
+    ctx_.kernels.mla_gather(ctx_.stream, record_, latent_cache(kind_index, s),
+                            ids + static_cast<size_t>(r) * width, count, latents);
+    attend_rows(query + static_cast<ptrdiff_t>(r) * columns, 1, latents, nullptr, counts + r,
+                count);
   }
-  float* latents = latents_.get(visible * static_cast<size_t>(c.latent));
-  kernels::mla_load(record_, cache, 0, static_cast<int>(visible), latents);
-  int32_t* ids = pools_ != nullptr ? ids_.get(tile_rows * width) : nullptr;
-  int32_t* counts = counts_.get(tile_rows);
-  for (int begin = 0; begin < s.rows; begin += tile_rows) {
-    const int rows = std::min(tile_rows, s.rows - begin);
-    for (int r = 0; r < rows; ++r) {
-      const int64_t position = s.start + begin + r;
-      counts[r] = ids == nullptr ? static_cast<int32_t>(position + 1)
-                                 : selected_tokens(s.row + begin + r, position,
-                                                   ids + static_cast<size_t>(r) * width);
-    }
-    kernels::mla_attend(query + static_cast<ptrdiff_t>(begin) * columns, columns, rows, heads,
-                        c.latent, scale, latents, ids, static_cast<int64_t>(width), counts, block,
-                        out + static_cast<ptrdiff_t>(begin) * columns, columns, workspace);
+}
+
+void DsaLayer::attend_many(int kind_index, const Segment& s, float* query) {
+  const int tile = std::min(tile_rows(ctx_), s.rows);
+  const int columns = ctx_.config.mla_heads / ctx_.geometry.tp * ctx_.config.latent;
+  const auto all = static_cast<size_t>(s.start + s.rows);
+  float* latents = latents_.get(ctx_, all * static_cast<size_t>(ctx_.config.latent));
+  ctx_.kernels.mla_load(ctx_.stream, record_, latent_cache(kind_index, s), 0, static_cast<int>(all),
+                        latents);
+  int32_t* ids = nullptr;
+  if (pools_ != nullptr)
+    ids = ids_.get(ctx_, static_cast<size_t>(tile) * static_cast<size_t>(width_));
+  int32_t* counts = counts_.get(ctx_, static_cast<size_t>(tile));
+  for (int begin = 0; begin < s.rows; begin += tile) {
+    const int rows = std::min(tile, s.rows - begin);
+    list_tokens(s, begin, rows, ids, counts);
+    const int64_t last = s.start + begin + rows - 1;
+    const int most = ids == nullptr ? visible_tokens(last)
+                                    : static_cast<int>(std::min<int64_t>(last + 1, width_));
+    attend_rows(query + static_cast<ptrdiff_t>(begin) * columns, rows, latents, ids, counts, most);
   }
 }
 

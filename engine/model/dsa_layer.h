@@ -2,9 +2,9 @@
 // (glm5-next.md 2.4 and 2.5).
 #pragma once
 
-#include "engine/model/aligned.h"
 #include "engine/model/context.h"
 #include "engine/model/row_group.h"
+#include "engine/model/scratch.h"
 #include "engine/model/weights.h"
 #include "kernels/model/indexer.h"
 #include "kernels/model/mla.h"
@@ -34,8 +34,12 @@ class DsaLayer {
   bool any_long(std::span<const Segment> segments) const;
   void select(const DsaWeights& w, int kind_index, const RowGroup& rows,
               std::span<const Segment> segments);
-  int selected_tokens(int row, int64_t position, int32_t* ids) const;
-  void attend_segment(int kind_index, const Segment& segment, const float* query, float* out);
+  int visible_tokens(int64_t position) const;
+  void list_tokens(const Segment& segment, int begin, int rows, int32_t* ids, int32_t* counts);
+  void attend_few(int kind_index, const Segment& segment, float* query);
+  void attend_many(int kind_index, const Segment& segment, float* query);
+  void attend_rows(float* query, int rows, const float* latents, const int32_t* ids,
+                   const int32_t* counts, int most);
   kernels::PagedCache latent_cache(int kind_index, const Segment& segment) const;
   kernels::PagedCache key_cache(int kind_index, const Segment& segment) const;
 
@@ -46,6 +50,7 @@ class DsaLayer {
   int pool_columns_;               // chosen pools and their number
   const float* shared_ = nullptr;  // [rows][columns], all rows
   const int32_t* pools_ = nullptr; // [rows][pool_columns]
+  int width_;                      // tokens that a row attends to at most
   Scratch<float> own_, gathered_, index_query_, keys_, select_workspace_, own_pools_, all_pools_;
   Scratch<float> query_, latents_, attend_workspace_, partial_;
   Scratch<int32_t> ids_, counts_;

@@ -2,9 +2,9 @@
 // (glm5-next.md 2.6).
 #pragma once
 
-#include "engine/model/aligned.h"
 #include "engine/model/context.h"
 #include "engine/model/row_group.h"
+#include "engine/model/scratch.h"
 #include "engine/model/weights.h"
 
 namespace hitproof::engine {

@@ -5,6 +5,7 @@
 #include "engine/model/dsa_layer.h"
 #include "engine/model/ffn_layer.h"
 #include "engine/model/sampler.h"
+#include "engine/model/scratch.h"
 
 #include <span>
 #include <vector>
@@ -16,17 +17,17 @@ class MtpLayer {
   MtpLayer(ModelContext& ctx, DsaLayer& dsa, FfnLayer& ffn, Sampler& sampler)
       : ctx_(ctx), dsa_(dsa), ffn_(ffn), sampler_(sampler) {}
 
-  /// Writes the layer's cache entries of every row of the segments, the accepted ones. `next` and
-  /// `positions` are of all rows of the step: the token after each row's, and where the row stands.
-  /// hidden: own rows, after the final norm.
+  /// Writes the layer's cache entries of every row of the segments, the accepted ones. next: of own
+  /// rows, on the kernels' side, the token after each row's; -1 at position 0. hidden: own rows,
+  /// after the final norm.
   void append(const RankWeights& w, const RowGroup& rows, std::span<const Segment> segments,
-              std::span<const int32_t> next, std::span<const int64_t> positions,
-              const float* hidden);
+              const int32_t* next, const float* hidden);
 
   /// Drafts from the last row of each of these segments. Only those rows go through attention and
-  /// experts: nothing later reads what the others would give.
+  /// experts: nothing later reads what the others would give. last: on the kernels' side, the place
+  /// of each such row among the own ones (RowGroup::place).
   std::vector<int32_t> draft(const RankWeights& w, const RowGroup& rows,
-                             std::span<const Segment> segments);
+                             std::span<const Segment> segments, const int32_t* last);
 
  private:
   ModelContext& ctx_;

@@ -9,24 +9,46 @@
 #include <utility>
 
 namespace hitproof::engine {
+namespace {
+
+constexpr int32_t no_token = -1; // gather_rows gives zeros
+
+// What the table cannot do, in words; empty where all is well.
+std::string refuse(const kernels::ModelKernels& k, const ModelConfig& config) {
+  const std::string name = k.name;
+  if (k.table_bytes != sizeof(kernels::ModelKernels))
+    return "the " + name + " kernels are of another build than the engine";
+  if (config.exact() && (k.kda_conv_silu_exact == nullptr || k.kda_conv_state_exact == nullptr))
+    return "the " + name + " kernels have no exact numerics, which preset " + config.name +
+           " needs";
+  return {};
+}
+
+} // namespace
 
 class RankModel::Impl {
  public:
   Impl(const ModelConfig& config, const CacheGeometry& geometry, const KernelProfile& profile,
-       uint64_t seed, int rank, int tp, Collectives& collectives, CacheMemory memory)
-      : forward_(config, geometry, choose_kernels(config, tp, profile), recipe_for(config), seed,
-                 rank, tp, collectives, memory) {}
+       uint64_t seed, int rank, int tp, Collectives& collectives, CacheMemory memory,
+       const kernels::ModelKernels& kernels, void* stream)
+      : forward_(config, geometry, choose_kernels(config, tp, profile, kernels, stream),
+                 recipe_for(config), seed, rank, tp, collectives, memory, kernels, stream) {}
 
   void step(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs) {
     if (inputs.size() != outputs.size())
       throw std::logic_error("a step needs one output for each input");
     if (inputs.empty()) return;
-    const StepLayout layout = lay_out(forward_.config, forward_.geometry, inputs);
-    const RowGroup rows(forward_.context.collectives, layout.rows());
+    const ModelContext& context = forward_.context;
+    const StepLayout layout =
+        lay_out(forward_.config, forward_.geometry, context.kernels.device, inputs);
+    const RowGroup rows(context.collectives, layout.rows());
+    // Rows to sample, tokens after own rows, rows to draft from.
+    forward_.indices.begin(3 * static_cast<size_t>(layout.rows()));
     const float* hidden = forward_.stack.forward(forward_.weights, rows, layout);
     sample(inputs, outputs, layout, rows, hidden);
     propose(inputs, outputs, layout, rows, hidden);
     count_folded(layout);
+    context.check();
   }
 
   Forward& forward() { return forward_; }
@@ -57,20 +79,21 @@ class RankModel::Impl {
 // Logits of the rows that decide a token: every row of a decode step, the last of a prompt.
 void RankModel::Impl::sample(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs,
                              const StepLayout& layout, const RowGroup& rows, const float* hidden) {
-  std::vector<int> wanted;
+  std::vector<int32_t> wanted;
   for (const Segment& s : layout.segments) {
     const SeqInput& in = inputs[static_cast<size_t>(s.input)];
     if (!in.prefill) {
       for (int r = 0; r < s.rows; ++r)
-        wanted.push_back(s.row + r);
+        wanted.push_back(rows.place(s.row + r));
     } else if (in.next_token < 0) {
-      wanted.push_back(s.row + s.rows - 1);
+      wanted.push_back(rows.place(s.row + s.rows - 1));
     }
   }
-  const float* chosen =
-      share_rows(forward_.context, rows, hidden, forward_.config.hidden, wanted, sampled_hidden_);
+  const auto count = static_cast<int>(wanted.size());
+  const float* chosen = share_rows(forward_.context, rows, hidden, forward_.config.hidden,
+                                   forward_.indices.put(wanted), count, sampled_hidden_);
   const std::vector<Choice> choices =
-      forward_.sampler.choose(forward_.weights.lm_head, chosen, static_cast<int>(wanted.size()));
+      forward_.sampler.choose(forward_.weights.lm_head, chosen, count);
 
   size_t next = 0;
   for (const Segment& s : layout.segments) {
@@ -105,6 +128,7 @@ void RankModel::Impl::propose(std::span<const SeqInput> inputs, std::span<SeqOut
   std::vector<int32_t> next(static_cast<size_t>(layout.rows()), 0);
   std::vector<Segment> accepted;
   std::vector<Segment> drafting;
+  std::vector<int32_t> last;
   for (const Segment& whole : layout.segments) {
     const SeqInput& in = inputs[static_cast<size_t>(whole.input)];
     const SeqOutput& out = outputs[static_cast<size_t>(whole.input)];
@@ -119,13 +143,18 @@ void RankModel::Impl::propose(std::span<const SeqInput> inputs, std::span<SeqOut
       } else {
         token = in.next_token >= 0 ? in.next_token : out.sampled[0];
       }
-      next[static_cast<size_t>(s.row + r)] = token;
+      next[static_cast<size_t>(s.row + r)] = s.start + r == 0 ? no_token : token;
     }
     accepted.push_back(s);
-    if (!out.sampled.empty()) drafting.push_back(s);
+    if (out.sampled.empty()) continue;
+    drafting.push_back(s);
+    last.push_back(rows.place(s.row + s.rows - 1));
   }
-  forward_.mtp.append(forward_.weights, rows, accepted, next, layout.positions, hidden);
-  const std::vector<int32_t> drafts = forward_.mtp.draft(forward_.weights, rows, drafting);
+  const auto own =
+      std::span(next).subspan(static_cast<size_t>(rows.first()), static_cast<size_t>(rows.count()));
+  forward_.mtp.append(forward_.weights, rows, accepted, forward_.indices.put(own), hidden);
+  const std::vector<int32_t> drafts =
+      forward_.mtp.draft(forward_.weights, rows, drafting, forward_.indices.put(last));
   for (size_t i = 0; i < drafting.size(); ++i)
     outputs[static_cast<size_t>(drafting[i].input)].draft = drafts[i];
 }
@@ -148,16 +177,19 @@ void RankModel::Impl::count_folded(const StepLayout& layout) {
 
 RankModel::RankModel(const ModelConfig& config, const CacheGeometry& geometry,
                      const KernelProfile& profile, uint64_t weight_seed, int rank, int tp,
-                     Collectives& collectives, CacheMemory memory) {
+                     Collectives& collectives, CacheMemory memory,
+                     const kernels::ModelKernels& kernels, void* stream) {
   if (!kernels::cpu_supported()) throw std::invalid_argument(kernels::cpu_support_message());
   if (std::string problem = check_config(config, tp); !problem.empty())
+    throw std::invalid_argument(problem);
+  if (std::string problem = refuse(kernels, config); !problem.empty())
     throw std::invalid_argument(problem);
   if (rank < 0 || rank >= tp || collectives.rank() != rank || collectives.size() != tp ||
       geometry.tp != tp) {
     throw std::invalid_argument("rank, collectives and cache geometry do not belong together");
   }
-  impl_ =
-      std::make_unique<Impl>(config, geometry, profile, weight_seed, rank, tp, collectives, memory);
+  impl_ = std::make_unique<Impl>(config, geometry, profile, weight_seed, rank, tp, collectives,
+                                 memory, kernels, stream);
 }
 
 RankModel::~RankModel() = default;

@@ -13,6 +13,7 @@
 #include "engine/model/preset.h"
 #include "engine/model/profile.h"
 #include "engine/runtime/collectives.h"
+#include "kernels/model/table.h"
 
 #include <array>
 #include <cstdint>
@@ -57,14 +58,21 @@ struct SeqOutput {
 
 class RankModel {
  public:
-  /// `memory` and `collectives` outlive the model. Block 0 is never read or written.
+  /// `memory`, `collectives` and `kernels` outlive the model; the first two are of the kernels'
+  /// side, and collectives enqueue on `stream`. Threads that build, step or destroy the model are
+  /// bound to the device (kernels.bind). Block 0 is never read or written.
   RankModel(const ModelConfig& config, const CacheGeometry& geometry, const KernelProfile& profile,
-            uint64_t weight_seed, int rank, int tp, Collectives& collectives, CacheMemory memory);
+            uint64_t weight_seed, int rank, int tp, Collectives& collectives, CacheMemory memory,
+            const kernels::ModelKernels& kernels = kernels::cpu_model_kernels(),
+            void* stream = nullptr);
   ~RankModel();
   RankModel(const RankModel&) = delete;
   RankModel& operator=(const RankModel&) = delete;
 
-  /// Computes inputs[i] into outputs[i]. Sequences must not share blocks that the step writes.
+  /// Computes inputs[i] into outputs[i], which are complete on return. Sequences must not share
+  /// blocks that the step writes. On a device the work on cache pages is enqueued on the stream in
+  /// order and may still run on return; what the inputs' device pointers name stays until it has.
+  /// Throws std::runtime_error where a kernel or a copy has failed.
   void step(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs);
 
   /// The seven choices that the kernels really ran with; a choice not exercised yet has an empty

@@ -7,6 +7,8 @@
 
 #include "engine/runtime/collectives.h"
 
+#include <cstdint>
+
 namespace hitproof::engine {
 
 class RowGroup {
@@ -30,9 +32,11 @@ class RowGroup {
   int count() const { return count_; }
   int end() const { return first_ + count_; }
   bool replicated() const { return replicated_; }
+  /// Place of a row among the own ones; -1: another rank has it.
+  int32_t place(int row) const { return row < first_ || row >= end() ? -1 : row - first_; }
 
   /// All rows from the own ones. `all` is room for [rows][cols]; where rows are replicated `own` is
-  /// returned.
+  /// returned. All pointers are memory of the ranks' side.
   const float* gather(const float* own, int cols, float* all) const {
     if (replicated_) return own;
     collectives_.all_gather_rows(own, rows_, cols, all);

@@ -2,9 +2,9 @@
 // the lower id.
 #pragma once
 
-#include "engine/model/aligned.h"
 #include "engine/model/context.h"
 #include "engine/model/row_group.h"
+#include "engine/model/scratch.h"
 #include "engine/model/weights.h"
 
 #include <array>
@@ -24,7 +24,7 @@ class Sampler {
  public:
   explicit Sampler(ModelContext& ctx) : ctx_(ctx) {}
 
-  /// hidden: [rows][hidden], equal on every rank.
+  /// hidden: [rows][hidden], equal on every rank. Both functions wait for the kernels' side.
   std::vector<Choice> choose(const Projection& lm_head, const float* hidden, int rows);
   /// Only the tokens, without gathering the logits.
   std::vector<int32_t> draft(const Projection& lm_head, const float* hidden, int rows);
@@ -33,15 +33,18 @@ class Sampler {
 
  private:
   const float* shard_logits(const Projection& lm_head, const float* hidden, int rows);
+  void fetch_logits(const Projection& lm_head, const float* hidden, int rows);
 
   ModelContext& ctx_;
-  Scratch<float> shard_, gathered_;
-  Floats logits_;
+  Scratch<float> shard_, gathered_, rows_;
+  Scratch<kernels::RowBest> best_, all_best_;
+  HostScratch<float> logits_; // [rows][vocab]
+  HostScratch<kernels::RowBest> candidates_;
 };
 
-/// Rows `wanted` of a matrix of which every rank holds its own rows of the group: [wanted][columns]
-/// on every rank.
+/// `count` rows of a matrix of which every rank holds its own rows of the group: [count][columns]
+/// on every rank. places: on the kernels' side, of each wanted row (RowGroup::place).
 const float* share_rows(ModelContext& ctx, const RowGroup& rows, const float* own, int columns,
-                        std::span<const int> wanted, Scratch<float>& room);
+                        const int32_t* places, int count, Scratch<float>& room);
 
 } // namespace hitproof::engine

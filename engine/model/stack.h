@@ -4,6 +4,7 @@
 #include "engine/model/dsa_layer.h"
 #include "engine/model/ffn_layer.h"
 #include "engine/model/kda_layer.h"
+#include "engine/model/scratch.h"
 #include "engine/model/step_layout.h"
 
 #include <span>
@@ -19,6 +20,9 @@ class Stack {
   const float* forward(const RankWeights& w, const RowGroup& rows, const StepLayout& layout);
 
  private:
+  void embed(const RankWeights& w, const RowGroup& rows, std::span<const Segment> segments,
+             float* embedded);
+
   ModelContext& ctx_;
   KdaLayer& kda_;
   DsaLayer& dsa_;

@@ -11,7 +11,7 @@ void require(bool holds, const SeqInput& in, const char* what) {
     throw std::logic_error("step input of request " + std::to_string(in.request) + ": " + what);
 }
 
-void check(const ModelConfig& c, const CacheGeometry& g, const SeqInput& in) {
+void check(const ModelConfig& c, const CacheGeometry& g, bool device, const SeqInput& in) {
   const auto rows = static_cast<int64_t>(in.tokens.size());
   require(rows > 0, in, "no tokens");
   require(in.start >= 0 && in.start + rows <= c.max_positions, in,
@@ -26,6 +26,8 @@ void check(const ModelConfig& c, const CacheGeometry& g, const SeqInput& in) {
   require(static_cast<int64_t>(in.attn_blocks.size()) >= blocks, in, "too few attention blocks");
   for (int64_t i = 0; i < blocks; ++i)
     require(in.attn_blocks[static_cast<size_t>(i)] > 0, in, "null attention block");
+  require(!device || (in.tokens_device != nullptr && in.attn_blocks_device != nullptr), in,
+          "tokens and attention blocks are not on the device");
   require(in.tail_block > 0, in, "null tail block");
   for (const StateSlots& s : in.state) {
     require(s.in >= 0 && (s.in > 0 || in.start == 0), in, "no state block to continue from");
@@ -36,25 +38,24 @@ void check(const ModelConfig& c, const CacheGeometry& g, const SeqInput& in) {
 
 } // namespace
 
-StepLayout lay_out(const ModelConfig& c, const CacheGeometry& g, std::span<const SeqInput> inputs) {
+StepLayout lay_out(const ModelConfig& c, const CacheGeometry& g, bool device,
+                   std::span<const SeqInput> inputs) {
   StepLayout layout;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const SeqInput& in = inputs[i];
-    check(c, g, in);
+    check(c, g, device, in);
     Segment s;
     s.input = static_cast<int>(i);
     s.row = layout.rows();
     s.rows = static_cast<int>(in.tokens.size());
     s.start = in.start;
     s.prefill = in.prefill;
-    s.attn_blocks = in.attn_blocks;
+    s.tokens = in.tokens_device != nullptr ? in.tokens_device : in.tokens.data();
+    s.attn_blocks =
+        in.attn_blocks_device != nullptr ? in.attn_blocks_device : in.attn_blocks.data();
     s.tail_block = in.tail_block;
     s.state = in.state;
     layout.segments.push_back(s);
-    for (size_t t = 0; t < in.tokens.size(); ++t) {
-      layout.tokens.push_back(in.tokens[t]);
-      layout.positions.push_back(in.start + static_cast<int64_t>(t));
-    }
   }
   return layout;
 }

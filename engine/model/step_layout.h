@@ -3,7 +3,6 @@
 
 #include "engine/model/context.h"
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -11,14 +10,13 @@ namespace hitproof::engine {
 
 struct StepLayout {
   std::vector<Segment> segments;
-  std::vector<int32_t> tokens;    ///< of every row
-  std::vector<int64_t> positions; ///< of every row
 
-  int rows() const { return static_cast<int>(tokens.size()); }
+  int rows() const { return segments.empty() ? 0 : segments.back().row + segments.back().rows; }
 };
 
-/// Throws std::logic_error where an input breaks the preconditions of RankModel::step.
-StepLayout lay_out(const ModelConfig& config, const CacheGeometry& geometry,
+/// device: the kernels' memory is not the host's. Throws std::logic_error where an input breaks the
+/// preconditions of RankModel::step.
+StepLayout lay_out(const ModelConfig& config, const CacheGeometry& geometry, bool device,
                    std::span<const SeqInput> inputs);
 
 } // namespace hitproof::engine

@@ -11,7 +11,10 @@ size_t count(int rows, int cols) { return static_cast<size_t>(rows) * static_cas
 
 } // namespace
 
-float* TensorSource::room(int rows, int cols) { return scratch_.get(count(rows, cols)); }
+float* TensorSource::room(int rows, int cols) {
+  if (scratch_.size() < count(rows, cols)) scratch_.resize(count(rows, cols));
+  return scratch_.data();
+}
 
 const float* TensorSource::seal(const std::string& name, int rows, int cols) {
   const float* values = room(rows, cols);

@@ -34,7 +34,7 @@ class TensorSource {
   float* room(int rows, int cols);
 
   uint64_t seed_;
-  Scratch<float> scratch_;
+  Floats scratch_;
   schema::Sha256 sha_;
 };
 

@@ -18,8 +18,9 @@ HyperWeights make_site(TensorSource& source, const ModelConfig& c, const std::st
   HyperWeights w;
   const int inputs = c.streams * c.hidden;
   const float* fn = source.normal(prefix + "_fn", 24, inputs, 0.5f * inverse_sqrt(inputs));
-  w.fn.resize(kernels::mhc_packed_floats(c.hidden));
-  kernels::mhc_pack_fn(fn, c.hidden, w.fn.data());
+  Floats packed(kernels::mhc_packed_floats(c.hidden));
+  kernels::mhc_pack_fn(fn, c.hidden, packed.data());
+  w.fn = std::move(packed);
 
   float* base = source.draft(prefix + "_base", 1, 24, 0.0f);
   for (int i = 0; i < 4; ++i)
@@ -29,11 +30,11 @@ HyperWeights make_site(TensorSource& source, const ModelConfig& c, const std::st
   for (int i = 0; i < 4; ++i)
     base[8 + 5 * i] = 3.0f;
   source.seal(prefix + "_base", 1, 24);
-  w.base.assign(base, base + 24);
+  w.base = Floats(base, base + 24);
   const float* scale = source.filled(prefix + "_scale", 1, 3, 1.0f);
-  w.scale.assign(scale, scale + 3);
+  w.scale = Floats(scale, scale + 3);
   const float* norm = source.around_one(norm_name, c.hidden, norm_spread);
-  w.norm.assign(norm, norm + c.hidden);
+  w.norm = Floats(norm, norm + c.hidden);
   return w;
 }
 
@@ -73,7 +74,8 @@ MtpWeights make_mtp(LayerMaker& maker) {
 WeightRecipe recipe_for(const ModelConfig& config) {
   WeightRecipe recipe;
   if (config.exact()) {
-    // Reference comparisons must see every parameter at work; their vectors were made with these two.
+    // Reference comparisons must see every parameter at work; their vectors were made with these
+    // two.
     recipe.a_log_spread = 0.5f;
     recipe.self_penalty = 0.5f;
   }
@@ -84,8 +86,9 @@ Projection pack_projection(const float* w, int n, int k) {
   Projection p;
   p.n = n;
   p.k = k;
-  p.packed.resize(kernels::gemm_packed_floats(n, k));
-  kernels::gemm_pack(w, k, n, k, p.packed.data());
+  Floats packed(kernels::gemm_packed_floats(n, k));
+  kernels::gemm_pack(w, k, n, k, packed.data());
+  p.packed = std::move(packed);
   return p;
 }
 
@@ -96,14 +99,16 @@ RankWeights make_weights(const ModelConfig& c, const WeightRecipe& recipe, uint6
   RankWeights w;
 
   const auto hidden = static_cast<size_t>(c.hidden);
-  const float* embedding = source.normal("embed_tokens.weight", c.vocab, c.hidden, 1.0f);
-  w.embedding.assign(embedding, embedding + static_cast<size_t>(c.vocab) * hidden);
+  const size_t cells = static_cast<size_t>(c.vocab) * hidden;
+  const float* made = source.normal("embed_tokens.weight", c.vocab, c.hidden, 1.0f);
+  Floats embedding(made, made + cells);
   // A row points away from its own token's embedding: the model does not repeat its input for ever.
   const float head_scale = inverse_sqrt(c.hidden);
   float* head = source.draft("lm_head.weight", c.vocab, c.hidden, head_scale);
   const float penalty = recipe.self_penalty * head_scale;
-  for (size_t i = 0; i < static_cast<size_t>(c.vocab) * hidden; ++i)
-    head[i] -= penalty * w.embedding[i];
+  for (size_t i = 0; i < cells; ++i)
+    head[i] -= penalty * embedding[i];
+  w.embedding = std::move(embedding);
   source.seal("lm_head.weight", c.vocab, c.hidden);
   const int shard = c.vocab / tp;
   w.lm_head = pack_projection(head + static_cast<size_t>(rank * shard) * hidden, shard, c.hidden);

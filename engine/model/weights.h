@@ -8,9 +8,11 @@
 
 #include "engine/model/aligned.h"
 #include "engine/model/preset.h"
+#include "engine/model/side_memory.h"
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace hitproof::engine {
@@ -29,29 +31,47 @@ struct WeightRecipe {
 /// The recipe that belongs to a preset.
 WeightRecipe recipe_for(const ModelConfig& config);
 
+/// An array of weights: made in host memory, read by the kernels after place_weights.
+class WeightArray {
+ public:
+  WeightArray() = default;
+  WeightArray(Floats values) : host_(std::move(values)) {}
+
+  const float* data() const { return side_ != nullptr ? side_ : host_.data(); }
+  size_t bytes() const { return host_.size() * sizeof(float); }
+  void read_from(const float* side) {
+    side_ = side;
+    host_ = {};
+  }
+
+ private:
+  Floats host_;
+  const float* side_ = nullptr;
+};
+
 /// y = W x for W [n][k], packed.
 struct Projection {
   int n = 0;
   int k = 0;
-  Floats packed;
+  WeightArray packed;
 };
 
 struct HyperWeights {
-  Floats fn;    ///< packed
-  Floats base;  ///< [24]
-  Floats scale; ///< [3]
-  Floats norm;  ///< [hidden]
+  WeightArray fn;    ///< packed
+  WeightArray base;  ///< [24]
+  WeightArray scale; ///< [3]
+  WeightArray norm;  ///< [hidden]
 };
 
 struct KdaWeights {
-  Projection in;     ///< q | k | v | b | f_a | g_a
-  Projection forget; ///< f_b of this rank's heads
-  Projection gate;   ///< g_b of this rank's heads
-  Projection out;    ///< o_proj, this rank's columns
-  Floats conv;       ///< [4][3 * heads * dim]
-  Floats a_exp;      ///< [heads]
-  Floats dt_bias;    ///< [heads * dim]
-  Floats out_norm;   ///< [dim]
+  Projection in;        ///< q | k | v | b | f_a | g_a
+  Projection forget;    ///< f_b of this rank's heads
+  Projection gate;      ///< g_b of this rank's heads
+  Projection out;       ///< o_proj, this rank's columns
+  WeightArray conv;     ///< [4][3 * heads * dim]
+  WeightArray a_exp;    ///< [heads]
+  WeightArray dt_bias;  ///< [heads * dim]
+  WeightArray out_norm; ///< [dim]
 };
 
 struct DsaWeights {
@@ -59,16 +79,16 @@ struct DsaWeights {
   Projection query;       ///< W_UK^T q_b of this rank's heads: q_lora -> [heads][latent]
   Projection out;         ///< o_proj W_UV of this rank's heads: [heads][latent] -> hidden
   Projection index_query; ///< wq_b, replicated
-  Floats q_norm, kv_norm, key_norm, key_bias;
-  Floats ape; ///< [4][index_dim]
+  WeightArray q_norm, kv_norm, key_norm, key_bias;
+  WeightArray ape; ///< [4][index_dim]
 };
 
 struct FfnWeights {
   bool dense = false;
-  Floats mlp; ///< dense feed-forward, or the shared expert
+  WeightArray mlp; ///< dense feed-forward, or the shared expert
   Projection router;
-  Floats correction; ///< [experts]
-  Floats experts;
+  WeightArray correction; ///< [experts]
+  WeightArray experts;
 };
 
 struct LayerWeights {
@@ -79,22 +99,27 @@ struct LayerWeights {
 };
 
 struct MtpWeights {
-  Floats embedding_norm, hidden_norm, input_norm, ffn_norm, head_norm;
+  WeightArray embedding_norm, hidden_norm, input_norm, ffn_norm, head_norm;
   Projection combine; ///< eh_proj
   DsaWeights dsa;
   FfnWeights ffn;
 };
 
 struct RankWeights {
-  Floats embedding; ///< [vocab][hidden], replicated
-  Floats norm;
+  WeightArray embedding; ///< [vocab][hidden], replicated
+  WeightArray norm;
   Projection lm_head; ///< this rank's vocabulary
   std::vector<LayerWeights> layers;
   MtpWeights mtp;
   std::array<uint8_t, 32> digest{};
+  SideMemory memory; ///< of all arrays, where the kernels' side is not the host
 };
 
 RankWeights make_weights(const ModelConfig& config, const WeightRecipe& recipe, uint64_t seed,
                          int rank, int tp);
+
+/// Moves every array into memory of the kernels' side, which for the CPU's they are in already.
+/// Waits for the copies. Throws std::runtime_error without room or where a copy fails.
+void place_weights(RankWeights& weights, const kernels::ModelKernels& kernels, void* stream);
 
 } // namespace hitproof::engine

@@ -37,11 +37,10 @@ DsaWeights make_dsa(LayerMaker& maker, const std::string& prefix, float output_g
   DsaWeights w;
   w.down.n = c.q_lora + c.latent + 2 * c.index_dim + c.index_heads;
   w.down.k = c.hidden;
-  w.down.packed.resize(kernels::gemm_packed_floats(w.down.n, w.down.k));
+  Floats down(kernels::gemm_packed_floats(w.down.n, w.down.k));
   int packed_rows = 0;
   const auto pack = [&](const float* rows, int count) {
-    kernels::gemm_pack_rows(rows, c.hidden, w.down.n, c.hidden, packed_rows, count,
-                            w.down.packed.data());
+    kernels::gemm_pack_rows(rows, c.hidden, w.down.n, c.hidden, packed_rows, count, down.data());
     packed_rows += count;
   };
   pack(source.normal(at + "q_a_proj.weight", c.q_lora, c.hidden, in_scale), c.q_lora);
@@ -51,6 +50,7 @@ DsaWeights make_dsa(LayerMaker& maker, const std::string& prefix, float output_g
        c.index_dim);
   pack(source.normal(at + "indexer.weights_proj.weight", c.index_heads, c.hidden, in_scale),
        c.index_heads);
+  w.down.packed = std::move(down);
 
   w.q_norm = copy(
       source.around_one(at + "q_a_layernorm.weight", c.q_lora, maker.recipe.norm_spread), c.q_lora);

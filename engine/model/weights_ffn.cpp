@@ -36,9 +36,10 @@ FfnWeights make_ffn(LayerMaker& maker, const std::string& prefix, bool dense, fl
   w.dense = dense;
   const int width = (dense ? c.dense_width : c.expert_width) / maker.tp;
   const size_t packed = kernels::expert_packed_floats({c.hidden, width, c.swiglu_limit});
-  w.mlp.resize(packed);
+  Floats mlp(packed);
   if (dense) {
-    make_mlp(maker, at, c.dense_width, output_gain, w.mlp.data());
+    make_mlp(maker, at, c.dense_width, output_gain, mlp.data());
+    w.mlp = std::move(mlp);
     return w;
   }
   const float in_scale = 1.0f / std::sqrt(static_cast<float>(c.hidden));
@@ -46,13 +47,15 @@ FfnWeights make_ffn(LayerMaker& maker, const std::string& prefix, bool dense, fl
                              c.experts, c.hidden);
   const float* correction =
       maker.source.normal(at + "gate.e_score_correction_bias", 1, c.experts, 0.05f);
-  w.correction.assign(correction, correction + c.experts);
-  w.experts.resize(packed * static_cast<size_t>(c.experts));
+  w.correction = Floats(correction, correction + c.experts);
+  Floats experts(packed * static_cast<size_t>(c.experts));
   for (int e = 0; e < c.experts; ++e) {
     make_mlp(maker, at + "experts." + std::to_string(e) + ".", c.expert_width, output_gain,
-             w.experts.data() + packed * static_cast<size_t>(e));
+             experts.data() + packed * static_cast<size_t>(e));
   }
-  make_mlp(maker, at + "shared_experts.", c.expert_width, output_gain, w.mlp.data());
+  w.experts = std::move(experts);
+  make_mlp(maker, at + "shared_experts.", c.expert_width, output_gain, mlp.data());
+  w.mlp = std::move(mlp);
   return w;
 }
 

@@ -54,7 +54,7 @@ struct ModelKernels {
   // Memory and order. Messages are null where all is well.
   const char* (*bind)(int ordinal);     // the calling thread's device from now on
   void* (*allocate)(size_t bytes);      // on 256-byte borders; null: out of memory
-  void (*release)(void* memory);        // null is allowed
+  void (*release)(void* memory);        // null is allowed; enqueued work on it is waited for
   void* (*allocate_host)(size_t bytes); // pinned: copies from and to it are asynchronous
   void (*release_host)(void* memory);
   // `from` of to_device and `to` of to_host are host memory, to be left alone until synchronize.

@@ -36,6 +36,7 @@ TEST(Geometry, PaperHasTheReleasedModelsCache) {
   EXPECT_EQ(g.state_bytes, 1097728u);
   EXPECT_EQ(g.conv_bytes, 49152u);
   EXPECT_EQ(g.recurrent_bytes, 1048576u);
+  EXPECT_EQ(g.state(0).page_bytes - g.state(0).content_bytes, 77824u);
   EXPECT_EQ(g.block_tokens, 1792);
   EXPECT_EQ(g.mla_page, 1175552u);
   EXPECT_EQ(g.index_page, 59136u);
@@ -54,8 +55,10 @@ TEST(Geometry, BlockSizeFollowsRecordAndDrafts) {
   EXPECT_EQ(CacheGeometry(c, 2, 7).record_bytes, 516u);
 }
 
-TEST(Geometry, SeventyEntriesInSixGroups) {
-  const CacheGeometry g = at_tp4("tiny");
+class Entries : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Entries, SeventyInSixGroups) {
+  const CacheGeometry g = at_tp4(GetParam());
   ASSERT_EQ(g.entries.size(), static_cast<size_t>(num_cache_entries));
   int per_group[num_transfer_groups] = {};
   std::set<std::string> names;
@@ -78,6 +81,8 @@ TEST(Geometry, SeventyEntriesInSixGroups) {
   EXPECT_EQ(g.state(33).layer, 44);
   EXPECT_EQ(g.tail(11).name, "layers.45.tail");
 }
+
+INSTANTIATE_TEST_SUITE_P(Geometry, Entries, ::testing::Values("tiny", "paper"));
 
 TEST(Geometry, StateLayersAliasMlaRegionsByTheirPlaceInTheGroup) {
   const CacheGeometry g = at_tp4("tiny");

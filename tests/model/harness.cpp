@@ -8,16 +8,95 @@
 
 namespace hitproof::engine::testing {
 
-RankMemory::RankMemory(const CacheGeometry& g, int blocks) {
+RankMemory::RankMemory(const CacheGeometry& g, int blocks, const kernels::ModelKernels& kernels,
+                       void* stream)
+    : kernels_(kernels), stream_(stream) {
   for (int kind = 0; kind < 2; ++kind) {
     for (int r = 0; r < num_regions; ++r) {
       const uint64_t page = kind == 0 ? g.mla_page : g.index_page;
       // Never zero: a read of what was not written shows.
-      regions_.emplace_back(page * static_cast<uint64_t>(blocks), std::byte{0x5a});
-      (kind == 0 ? view_.mla : view_.indexer)[static_cast<size_t>(r)] = regions_.back().data();
+      const std::vector<std::byte> unwritten(page * static_cast<uint64_t>(blocks), std::byte{0x5a});
+      regions_.emplace_back(kernels, SideMemory::Place::side, unwritten.size());
+      auto* region = static_cast<std::byte*>(regions_.back().data());
+      kernels.to_device(stream, region, unwritten.data(), unwritten.size());
+      kernels.synchronize(stream);
+      (kind == 0 ? view_.mla : view_.indexer)[static_cast<size_t>(r)] = region;
     }
   }
 }
+
+std::vector<std::byte> RankMemory::content() const {
+  size_t bytes = 0;
+  for (const SideMemory& region : regions_)
+    bytes += region.bytes();
+  std::vector<std::byte> all(bytes);
+  std::byte* to = all.data();
+  for (const SideMemory& region : regions_) {
+    kernels_.to_host(stream_, to, region.data(), region.bytes());
+    to += region.bytes();
+  }
+  kernels_.synchronize(stream_);
+  return all;
+}
+
+namespace {
+
+// Collectives over memory of a device by way of the host.
+class StagedCollectives final : public Collectives {
+ public:
+  StagedCollectives(Collectives& host, const kernels::ModelKernels& kernels, void* stream)
+      : host_(host), kernels_(kernels), stream_(stream) {}
+  int rank() const override { return host_.rank(); }
+  int size() const override { return host_.size(); }
+
+  void all_gather_rows(const float* own, int rows, int cols, float* all) override {
+    const auto [begin, end] = row_range(rows, rank(), size());
+    const std::vector<float> mine = fetch(own, cells(end - begin, cols));
+    std::vector<float> result(cells(rows, cols));
+    host_.all_gather_rows(mine.data(), rows, cols, result.data());
+    store(all, result);
+  }
+  void reduce_scatter_rows(const float* partial, int rows, int cols, float* own) override {
+    const auto [begin, end] = row_range(rows, rank(), size());
+    const std::vector<float> mine = fetch(partial, cells(rows, cols));
+    std::vector<float> result(cells(end - begin, cols));
+    host_.reduce_scatter_rows(mine.data(), rows, cols, result.data());
+    store(own, result);
+  }
+  void all_reduce(float* data, int n) override {
+    std::vector<float> values = fetch(data, static_cast<size_t>(n));
+    host_.all_reduce(values.data(), n);
+    store(data, values);
+  }
+  void all_gather(const void* mine, size_t bytes, void* all) override {
+    const auto own = fetch(static_cast<const std::byte*>(mine), bytes);
+    std::vector<std::byte> result(bytes * static_cast<size_t>(size()));
+    host_.all_gather(own.data(), bytes, result.data());
+    store(static_cast<std::byte*>(all), result);
+  }
+  void barrier() override { host_.barrier(); }
+
+ private:
+  static size_t cells(int rows, int cols) {
+    return static_cast<size_t>(rows) * static_cast<size_t>(cols);
+  }
+  template <class T> std::vector<T> fetch(const T* from, size_t n) {
+    std::vector<T> values(n);
+    kernels_.to_host(stream_, values.data(), from, n * sizeof(T));
+    kernels_.synchronize(stream_);
+    return values;
+  }
+  template <class T> void store(T* to, const std::vector<T>& values) {
+    kernels_.to_device(stream_, to, values.data(), values.size() * sizeof(T));
+    kernels_.synchronize(stream_);
+  }
+
+  Collectives& host_;
+  const kernels::ModelKernels& kernels_;
+  void* stream_;
+};
+
+} // namespace
 
 class ThreadGroup::Member final : public Collectives {
  public:
@@ -88,26 +167,81 @@ ThreadGroup::ThreadGroup(int size) : posted_(static_cast<size_t>(size)), barrier
     members_.push_back(std::make_unique<Member>(*this, r));
 }
 
-TestEngine::TestEngine(const ModelConfig& config, int tp, uint64_t seed, int blocks,
-                       const KernelProfile& profile)
-    : config_(config), geometry_(config, tp, 1), group_(tp) {
-  for (int r = 0; r < tp; ++r) {
-    memories_.push_back(std::make_unique<RankMemory>(geometry_, blocks));
-    models_.push_back(std::make_unique<RankModel>(config, geometry_, profile, seed, r, tp,
-                                                  group_.rank(r), memories_.back()->view()));
+// The inputs with their spans' values in memory of the kernels' side. A step may return before the
+// copies have run.
+class TestEngine::SideInputs {
+ public:
+  SideInputs(std::span<const SeqInput> inputs, const kernels::ModelKernels& kernels, void* stream)
+      : kernels_(kernels), stream_(stream), inputs_(inputs.begin(), inputs.end()) {
+    for (SeqInput& in : inputs_) {
+      in.tokens_device = upload(in.tokens);
+      in.attn_blocks_device = upload(in.attn_blocks);
+    }
   }
+  std::span<const SeqInput> inputs() const { return inputs_; }
+
+ private:
+  const int32_t* upload(std::span<const int32_t> values) {
+    const auto& kept = sources_.emplace_back(values.begin(), values.end());
+    held_.emplace_back(kernels_, SideMemory::Place::side, values.size_bytes());
+    auto* to = static_cast<int32_t*>(held_.back().data());
+    kernels_.to_device(stream_, to, kept.data(), values.size_bytes());
+    return to;
+  }
+
+  const kernels::ModelKernels& kernels_;
+  void* stream_;
+  std::vector<SeqInput> inputs_;
+  std::vector<std::vector<int32_t>> sources_;
+  std::vector<SideMemory> held_;
+};
+
+TestEngine::~TestEngine() = default;
+
+TestEngine::TestEngine(const ModelConfig& config, int tp, uint64_t seed, int blocks,
+                       const KernelProfile& profile, const TestSide& side)
+    : config_(config), geometry_(config, tp, 1), side_(side), group_(tp),
+      inputs_(static_cast<size_t>(tp)) {
+  const kernels::ModelKernels& kernels = *side.kernels;
+  kernels.bind(0);
+  for (int r = 0; r < tp; ++r) {
+    void* const stream = side.stream(r);
+    Collectives* collectives = &group_.rank(r);
+    if (kernels.device) {
+      staged_.push_back(std::make_unique<StagedCollectives>(*collectives, kernels, stream));
+      collectives = staged_.back().get();
+    }
+    memories_.push_back(std::make_unique<RankMemory>(geometry_, blocks, kernels, stream));
+    models_.push_back(std::make_unique<RankModel>(config, geometry_, profile, seed, r, tp,
+                                                  *collectives, memories_.back()->view(), kernels,
+                                                  stream));
+  }
+}
+
+void TestEngine::step_rank(int rank, std::span<const SeqInput> inputs,
+                           std::span<SeqOutput> outputs) {
+  RankModel& model = *models_[static_cast<size_t>(rank)];
+  if (!side_.kernels->device) {
+    model.step(inputs, outputs);
+    return;
+  }
+  side_.kernels->bind(0);
+  auto there = std::make_unique<SideInputs>(inputs, *side_.kernels, side_.stream(rank));
+  model.step(there->inputs(), outputs);
+  inputs_[static_cast<size_t>(rank)] = std::move(there);
 }
 
 std::vector<SeqOutput> TestEngine::step(std::span<const SeqInput> inputs) {
   std::vector<std::vector<SeqOutput>> outputs(models_.size(),
                                               std::vector<SeqOutput>(inputs.size()));
   if (models_.size() == 1) {
-    models_[0]->step(inputs, outputs[0]);
+    step_rank(0, inputs, outputs[0]);
     return outputs[0];
   }
   std::vector<std::thread> threads;
   for (size_t r = 0; r < models_.size(); ++r) {
-    threads.emplace_back([this, r, inputs, &outputs] { models_[r]->step(inputs, outputs[r]); });
+    threads.emplace_back(
+        [this, r, inputs, &outputs] { step_rank(static_cast<int>(r), inputs, outputs[r]); });
   }
   for (std::thread& t : threads)
     t.join();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/model/rank_model.h"
+#include "engine/model/side_memory.h"
 
 #include <barrier>
 #include <cstddef>
@@ -13,14 +14,30 @@
 
 namespace hitproof::engine::testing {
 
+/// Where an engine's kernels run: the CPU, or a device with one stream a rank.
+struct TestSide {
+  const kernels::ModelKernels* kernels = &kernels::cpu_model_kernels();
+  std::vector<void*> streams; ///< empty: the default stream for every rank
+
+  void* stream(int rank) const {
+    return streams.empty() ? nullptr : streams[static_cast<size_t>(rank)];
+  }
+};
+
 /// The 24 regions of one rank.
 class RankMemory {
  public:
-  RankMemory(const CacheGeometry& geometry, int blocks);
+  RankMemory(const CacheGeometry& geometry, int blocks,
+             const kernels::ModelKernels& kernels = kernels::cpu_model_kernels(),
+             void* stream = nullptr);
   CacheMemory view() const { return view_; }
+  /// Everything that the regions hold.
+  std::vector<std::byte> content() const;
 
  private:
-  std::vector<std::vector<std::byte>> regions_;
+  const kernels::ModelKernels& kernels_;
+  void* stream_;
+  std::vector<SideMemory> regions_;
   CacheMemory view_;
 };
 
@@ -40,21 +57,31 @@ class ThreadGroup {
 class TestEngine {
  public:
   TestEngine(const ModelConfig& config, int tp, uint64_t seed, int blocks,
-             const KernelProfile& profile = KernelProfile::recorded());
+             const KernelProfile& profile = KernelProfile::recorded(), const TestSide& side = {});
+  ~TestEngine();
 
   /// Runs all ranks; throws where they disagree on an output.
   std::vector<SeqOutput> step(std::span<const SeqInput> inputs);
 
   RankModel& model(int rank) { return *models_[static_cast<size_t>(rank)]; }
   CacheMemory memory(int rank) const { return memories_[static_cast<size_t>(rank)]->view(); }
+  std::vector<std::byte> memory_content(int rank) const {
+    return memories_[static_cast<size_t>(rank)]->content();
+  }
   const CacheGeometry& geometry() const { return geometry_; }
   const ModelConfig& config() const { return config_; }
   int take_block() { return next_block_++; }
 
  private:
+  class SideInputs;
+  void step_rank(int rank, std::span<const SeqInput> inputs, std::span<SeqOutput> outputs);
+
   ModelConfig config_;
   CacheGeometry geometry_;
+  TestSide side_;
   ThreadGroup group_;
+  std::vector<std::unique_ptr<Collectives>> staged_; ///< on a device
+  std::vector<std::unique_ptr<SideInputs>> inputs_;  ///< on a device, of each rank's last step
   std::vector<std::unique_ptr<RankMemory>> memories_;
   std::vector<std::unique_ptr<RankModel>> models_;
   int next_block_ = 1;

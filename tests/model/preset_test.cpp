@@ -25,6 +25,20 @@ TEST(Preset, EveryPresetHasTheTrueLayerPattern) {
   }
 }
 
+TEST(Preset, PaperCachesWhatTheReleasedModelCaches) {
+  const ModelConfig c = find_preset("paper");
+  EXPECT_EQ(c.kda_heads, 64);
+  EXPECT_EQ(c.kda_dim, 128);
+  EXPECT_EQ(c.conv_width, 4);
+  EXPECT_EQ(c.latent, 512);
+  EXPECT_EQ(c.latent_tile, 128);
+  EXPECT_EQ(c.record_padding, 64);
+  EXPECT_EQ(c.index_heads, 32);
+  EXPECT_EQ(c.index_dim, 128);
+  EXPECT_EQ(c.index_topk, 2048);
+  EXPECT_EQ(c.max_positions, 32768);
+}
+
 TEST(Preset, UnknownNameListsTheKnownOnes) {
   try {
     find_preset("huge");

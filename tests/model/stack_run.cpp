@@ -34,7 +34,7 @@ StackRun run_stack(const ModelConfig& config, int kda_chunk, uint64_t seed,
       state[g].out[0] = state[g].in == 2 + g ? 5 + g : 2 + g;
       in.state[g] = state[g];
     }
-    const StepLayout layout = lay_out(config, geometry, std::span(&in, 1));
+    const StepLayout layout = lay_out(config, geometry, false, std::span(&in, 1));
     const RowGroup rows(*collectives, layout.rows());
     const float* hidden = forward.stack.forward(forward.weights, rows, layout);
     run.hidden.insert(run.hidden.end(), hidden,
