@@ -2,10 +2,10 @@
 // header when a .cu file is compiled as C++.
 //
 // Thread blocks run one after the other; the threads of a block are fibers that hand over at
-// barriers and warp operations. The order in which the fibers run is a choice
-// (HITPROOF_EMULATION_ORDER: forward, backward, shuffled), so that a missing barrier shows. Shared
-// and fresh device memory starts as NaN. A barrier that not every thread reaches, and a warp
-// operation with missing lanes, end the process with a message.
+// barriers and warp operations. They run in a shuffled order, so that a missing barrier shows
+// (HITPROOF_EMULATION_ORDER: forward and backward are the other choices). Shared and fresh device
+// memory starts as NaN. A barrier that not every thread reaches, and a warp operation with missing
+// lanes, end the process with a message.
 #pragma once
 
 #include <bit>

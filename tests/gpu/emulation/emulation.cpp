@@ -100,7 +100,7 @@ std::vector<unsigned> order(unsigned threads) {
   std::vector<unsigned> list(threads);
   for (unsigned i = 0; i < threads; ++i)
     list[i] = i;
-  const std::string_view name = choice == nullptr ? "forward" : choice;
+  const std::string_view name = choice == nullptr ? "shuffled" : choice;
   if (name == "backward") std::reverse(list.begin(), list.end());
   if (name == "shuffled") std::shuffle(list.begin(), list.end(), machine().random);
   return list;
