@@ -1,29 +1,32 @@
 // Every operation of the forward pass as a pointer: one table for the CPU, one for a CUDA device.
 //
 // Promises, for both sides:
-// - Parameters, shapes, strides, aliasing and rounding are those of the function of the same name
-// in
-//   the headers beside this one; where a comment here says more, it holds.
-// - Both sides sum in the same order with the same elementary functions: results are equal bit for
-//   bit, whatever the profile, except in the two *_exact convolutions (libm's exp on the CPU;
-//   relative 1e-6). Two runs give equal bits, and a row's bits do not depend on the other rows.
-// - Pointers, those inside structs included (MhcSite, KdaInput, TailView, PagedCache), are memory
-// of
-//   that side: for CUDA device memory of the bound device; the arguments of to_device and to_host
-//   say which is which. Structs themselves travel by value. Null is allowed where the CPU allows
-//   it.
-// - Nothing allocates or waits for the device except allocate, release, bind and synchronize. Work
-// is
-//   enqueued on `stream` (a cudaStream_t; null: the default stream; the CPU ignores it and works at
-//   once). Workspaces belong to the caller and are free again for the next call on the same stream.
-// - No row count of 0 launches anything.
-// - Errors: a call cannot fail on the CPU. A failed CUDA call or launch is kept, the first one
-// wins,
-//   and error() and synchronize() name it from then on; results since then are void.
 //
-// CUDA limits: KDA head size at most 128, a multiple of 8; index dim a power of two from 8 to 256;
-// experts at most 512, 16 a token. A call beyond them does nothing and is kept as an error. The
-// chunk of kda_prefill is taken and the tokens go one by one: its bits are those of chunk 0.
+// Parameters, shapes, strides, aliasing and rounding are those of the function of the same name in
+// the headers beside this one; where a comment here says more, it holds.
+//
+// Both sides sum in the same order with the same elementary functions: results are equal bit for
+// bit under every profile, except in kda_conv_silu_exact (libm's exp on the CPU; relative 1e-6) and
+// where kda_chunk is not 0 (CUDA takes the tokens one by one whatever it is, so its bits are those
+// of chunk 0). Two runs give equal bits, and a row's bits do not depend on the other rows.
+//
+// Pointers, those inside structs included (MhcSite, KdaInput, TailView, PagedCache), are memory of
+// that side: for CUDA memory of the bound device, of which to_device and to_host name the other
+// end. Structs themselves travel by value. Null is allowed where the CPU's function allows it.
+//
+// Nothing allocates or waits for the device except allocate, release, bind and synchronize. Work is
+// enqueued on `stream` (a cudaStream_t; null: the default stream); the CPU ignores it and works at
+// once. Workspaces belong to the caller and are free again for the next call on the same stream;
+// their sizes are asked for with the very arguments of the call. A row count of 0 is allowed;
+// kda_prefill then hands the state on.
+//
+// Errors: a call cannot fail on the CPU. A failed CUDA call or launch is kept, the first one wins,
+// and error() and synchronize() name it from then on; results since then are void.
+//
+// CUDA limits: KDA head size 8, 16, 32, 64 or 128; index dim a power of two from 8 to 256; latent
+// at most 512; an mla_block beyond 5,888 tokens only where no row has more; experts at most 512, 16
+// a token; 65,535 rows of a convolution. A call beyond them does nothing and is kept as an error.
+// Packed weights, latents and workspaces lie on 16-byte borders.
 #pragma once
 
 #include "kernels/model/indexer.h"

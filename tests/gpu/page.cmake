@@ -1,0 +1,52 @@
+# Tests that need a GPU. They are built wherever the toolkit is, open the driver at run time, and report
+# themselves as skipped where there is no device.
+find_path(HITPROOF_CUDA_INCLUDE crt/host_defines.h
+  PATHS ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES include NO_DEFAULT_PATH)
+if(HITPROOF_CUDA_INCLUDE AND HITPROOF_NVCC AND HITPROOF_PAGE_CUDA)
+  add_library(gpu_device STATIC device.cpp)
+  target_link_libraries(gpu_device PUBLIC hitproof_options hitproof_kernels_page_cuda
+    hitproof_kernels_page ${CMAKE_DL_LIBS})
+  target_include_directories(gpu_device SYSTEM PUBLIC ${HITPROOF_CUDA_INCLUDE})
+
+  add_executable(gpu_page_kernels_test page_kernels_test.cpp)
+  target_link_libraries(gpu_page_kernels_test PRIVATE gpu_device hitproof_digest hitproof_journal
+    GTest::gtest)
+  add_test(NAME gpu_page_kernels_test COMMAND gpu_page_kernels_test)
+  set_tests_properties(gpu_page_kernels_test PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 LABELS gpu)
+
+  add_executable(page_cuda_bench ${CMAKE_CURRENT_LIST_DIR}/../bench/page_cuda_bench.cpp)
+  target_link_libraries(page_cuda_bench PRIVATE gpu_device)
+endif()
+
+# Programs that move bytes by one route each, with the runtime linked dynamically and statically, and what
+# the probe must have recorded of it.
+find_library(HITPROOF_CUDART cudart HINTS ${HITPROOF_CUDA_INCLUDE}/../lib64 NO_DEFAULT_PATH)
+find_library(HITPROOF_CUDART_STATIC cudart_static HINTS ${HITPROOF_CUDA_INCLUDE}/../lib64 NO_DEFAULT_PATH)
+if(HITPROOF_CUDA_INCLUDE AND HITPROOF_NVCC AND HITPROOF_CUDART AND TARGET hitproof_cli)
+  set(routes_kernel ${CMAKE_CURRENT_BINARY_DIR}/routes_kernel.o)
+  set(arch_flags)
+  foreach(arch IN ITEMS 80 90 100 120)
+    list(APPEND arch_flags -gencode arch=compute_${arch},code=sm_${arch})
+  endforeach()
+  add_custom_command(OUTPUT ${routes_kernel}
+    COMMAND ${HITPROOF_NVCC} -c -std=c++20 -O2 -Xcompiler -fPIC -Werror all-warnings
+      -ccbin ${CMAKE_CXX_COMPILER} ${arch_flags} -o ${routes_kernel}
+      ${CMAKE_CURRENT_LIST_DIR}/routes/kernel.cu
+    DEPENDS routes/kernel.cu VERBATIM)
+  add_library(gpu_routes_parts OBJECT routes/main.cpp routes/copies.cpp routes/graphs.cpp
+    routes/lookups.cpp routes/memory.cpp routes/orders.cpp routes/per_thread.cpp)
+  target_link_libraries(gpu_routes_parts PUBLIC hitproof_options)
+  target_include_directories(gpu_routes_parts SYSTEM PUBLIC ${HITPROOF_CUDA_INCLUDE})
+  find_package(Python3 COMPONENTS Interpreter QUIET)
+  foreach(variant IN ITEMS gpu_routes gpu_routes_static)
+    add_executable(${variant} $<TARGET_OBJECTS:gpu_routes_parts> ${routes_kernel})
+    target_link_libraries(${variant} PRIVATE hitproof_options ${CMAKE_DL_LIBS} Threads::Threads rt)
+    if(Python3_FOUND)
+      add_test(NAME ${variant} COMMAND Python3::Interpreter
+        ${CMAKE_CURRENT_LIST_DIR}/check_routes.py $<TARGET_FILE:hitproof_cli> $<TARGET_FILE:${variant}>)
+      set_tests_properties(${variant} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 LABELS gpu)
+    endif()
+  endforeach()
+  target_link_libraries(gpu_routes PRIVATE ${HITPROOF_CUDART})
+  target_link_libraries(gpu_routes_static PRIVATE ${HITPROOF_CUDART_STATIC})
+endif()
