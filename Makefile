@@ -3,7 +3,7 @@
 BUILD := build/default
 JOBS  ?= $(shell nproc)
 
-.PHONY: all setup configure programs build demo test bench clean
+.PHONY: all setup configure programs build demo test bench sanitize clean
 all: build
 
 setup:
@@ -27,6 +27,11 @@ test: build
 
 bench: build
 	@scripts/bench $(BUILD)
+
+# Studies on preset micro under the probe, in builds with address, undefined and thread sanitizers.
+sanitize: setup
+	@scripts/sanitize asan
+	@scripts/sanitize tsan
 
 clean:
 	rm -rf build out

@@ -63,6 +63,10 @@ void Context::set_strangers_aside() {
       std::string("CREATE TEMP VIEW transfer AS SELECT * FROM main.transfer WHERE NOT ") + before));
 }
 
+void Context::bring_strangers_back() {
+  if (strangers_ != 0) require(recording_.execute("DROP VIEW IF EXISTS temp.transfer"));
+}
+
 std::string Context::reference_path() const { return dir_ + "/data/reference/recording.sqlite"; }
 
 std::string Context::entry_name(std::int64_t rank, std::int64_t entry) const {

@@ -40,6 +40,8 @@ class Context {
   bool records_are_missing() const noexcept { return records_are_missing_; }
   // Transfers of engines that are not recorded, which only rule keys looks at.
   std::int64_t strangers() const noexcept { return strangers_; }
+  // Their records are in view again: for a rule that counts records, whoever they are about.
+  void bring_strangers_back();
   std::int64_t first_ns() const noexcept { return first_ns_; }
   const std::vector<std::int64_t>& ranks() const noexcept { return ranks_; }
   // "layers.3.mla", or "entry 7" where the model registered no name.

@@ -7,7 +7,8 @@ namespace hitproof::audit {
 namespace {
 
 // How one table is cited: which of its rows (about the subject) and how a row reads. Both are SQL;
-// :rank, :transfer, :request, :entry, :block, :op, :at become numbers or NULL.
+// :rank, :transfer, :request, :entry, :block, :process, :op, :at become numbers or NULL, :expected
+// a text.
 struct Cite {
   const char* table;
   const char* where;
@@ -133,10 +134,10 @@ const Cite cites[] = {
      "LOWER(SUBSTR(HEX(value), 1, 16))"},
     {"profile", "rank = :rank AND recorded <> selected",
      "'rank ' || rank || ': ' || name || ' should be ' || recorded || ', used was ' || selected"},
-    {"process_exit", "signal <> 0 OR status <> 0",
+    {"process_exit", "pid = :process AND (signal <> 0 OR status <> 0)",
      "'process ' || pid || ' (' || role || ') ended with status ' || status || ', signal ' || "
      "signal"},
-    {"coverage", "dropped > 0 OR (name LIKE 'path:%' AND calls > 0)",
+    {"coverage", "process = :process AND name = :expected",
      "'process ' || process || ', ' || name || ': ' || calls || ' calls, ' || dropped || ' not "
      "recorded'"},
     {"study_operation", "op = :op",
@@ -160,11 +161,19 @@ std::string digits(const std::string& text) {
   return number ? text : "NULL";
 }
 
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text)
+    out += c == '\'' ? std::string("''") : std::string(1, c);
+  return out + "'";
+}
+
 std::string filled(const char* sql, const Subject& s) {
   const std::pair<const char*, std::string> values[] = {
       {":rank", literal(s.rank)},       {":transfer", literal(s.transfer)},
       {":request", literal(s.request)}, {":entry", literal(s.entry)},
       {":block", literal(s.block)},     {":op", literal(s.op)},
+      {":process", literal(s.process)}, {":expected", quoted(s.expected)},
       {":actual", digits(s.actual)},    {":at", literal(s.at_ns)}};
   std::string out = sql;
   for (const auto& [name, value] : values) {

@@ -98,6 +98,10 @@ struct StudyCommand : Command {
                      "(may change results), or flip nothing (observe)")
         ->check(CLI::IsMember({"observe", "effective", "naive"}));
     study
+        ->add_flag("--other-engine", options.other_engine,
+                   "Test aid: an engine with other weights fills the cache server first")
+        ->group("");
+    study
         ->add_option("--force-drop", options.force_drop,
                      "Test aid: the probe loses every n-th page record and counts it")
         ->check(CLI::Range(0, 1000000))

@@ -19,13 +19,15 @@ std::atomic<bool> lost_ranges{false};
 SpinLock writers;
 
 constexpr auto relaxed = std::memory_order_relaxed;
+constexpr auto acquire = std::memory_order_acquire;
+constexpr auto release = std::memory_order_release;
 
 // Index of the first range whose base is above `address`.
 std::uint32_t upper(std::uint64_t address, std::uint32_t n) noexcept {
   std::uint32_t low = 0, high = n;
   while (low < high) {
     const std::uint32_t middle = (low + high) / 2;
-    if (bases[middle].load(relaxed) <= address)
+    if (bases[middle].load(acquire) <= address)
       low = middle + 1;
     else
       high = middle;
@@ -33,23 +35,24 @@ std::uint32_t upper(std::uint64_t address, std::uint32_t n) noexcept {
   return low;
 }
 
+// Stores that follow are releases and a reader's loads acquire: who sees one of them sees the odd
+// number too.
 class Change {
  public:
   Change() noexcept {
     writers.lock();
     sequence.fetch_add(1, relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
   }
   ~Change() {
-    sequence.fetch_add(1, std::memory_order_release);
+    sequence.fetch_add(1, release);
     writers.unlock();
   }
 };
 
 void put_at(std::uint32_t i, std::uint64_t base, std::uint64_t end, std::uint32_t kind) noexcept {
-  bases[i].store(base, relaxed);
-  ends[i].store(end, relaxed);
-  kinds[i].store(kind, relaxed);
+  bases[i].store(base, release);
+  ends[i].store(end, release);
+  kinds[i].store(kind, release);
 }
 
 void move_entry(std::uint32_t to, std::uint32_t from) noexcept {
@@ -74,9 +77,24 @@ Memory ask_driver(std::uint64_t address) noexcept {
   return type == memory_device ? Memory::device : Memory::host;
 }
 
-Memory kind_of(std::uint64_t address) noexcept {
-  const Memory kind = range_of(address).kind;
-  return kind != Memory::unknown ? kind : ask_driver(address);
+// The range that this thread's last copy found, one for each end of it: copies of pages come in
+// runs from one allocation to another. Good as long as the map has not changed.
+struct LastFound {
+  std::uint64_t base = 0, end = 0;
+  Memory kind = Memory::unknown;
+  std::uint32_t sequence = 0;
+};
+thread_local constinit LastFound last_to, last_from;
+
+Memory kind_of(std::uint64_t address, LastFound& last) noexcept {
+  const std::uint32_t now = sequence.load(acquire);
+  if (last.sequence == now && address >= last.base && address < last.end) return last.kind;
+  const MappedRange range = range_of(address);
+  if (range.kind == Memory::unknown) return ask_driver(address);
+  // With the number from before the search: a change meanwhile makes it differ. No signal handler
+  // comes in between: inside a hook its copies are not observed.
+  last = {range.base, range.base + range.bytes, range.kind, now};
+  return range.kind;
 }
 
 } // namespace
@@ -97,7 +115,7 @@ bool add_range(std::uint64_t base, std::uint64_t bytes, Memory kind) noexcept {
   for (std::uint32_t k = n; k > i; --k)
     move_entry(k, k - 1);
   put_at(i, base, base + bytes, static_cast<std::uint32_t>(kind));
-  used.store(n + 1, relaxed);
+  used.store(n + 1, release);
   return true;
 }
 
@@ -110,28 +128,27 @@ MappedRange remove_range(std::uint64_t base) noexcept {
                           static_cast<Memory>(kinds[i - 1].load(relaxed))};
   for (std::uint32_t k = i; k < n; ++k)
     move_entry(k - 1, k);
-  used.store(n - 1, relaxed);
+  used.store(n - 1, release);
   return range;
 }
 
 MappedRange range_of(std::uint64_t address) noexcept {
   for (;;) {
-    const std::uint32_t before = sequence.load(std::memory_order_acquire);
+    const std::uint32_t before = sequence.load(acquire);
     if (before & 1) continue;
     MappedRange range;
-    const std::uint32_t i = upper(address, used.load(relaxed));
+    const std::uint32_t i = upper(address, used.load(acquire));
     if (i > 0) {
-      const std::uint64_t base = bases[i - 1].load(relaxed), end = ends[i - 1].load(relaxed);
+      const std::uint64_t base = bases[i - 1].load(acquire), end = ends[i - 1].load(acquire);
       if (address < end)
-        range = {base, end - base, static_cast<Memory>(kinds[i - 1].load(relaxed))};
+        range = {base, end - base, static_cast<Memory>(kinds[i - 1].load(acquire))};
     }
-    std::atomic_thread_fence(std::memory_order_acquire);
     if (sequence.load(relaxed) == before) return range;
   }
 }
 
 std::uint8_t direction_of(std::uint64_t dst, std::uint64_t src) noexcept {
-  const Memory to = kind_of(dst), from = kind_of(src);
+  const Memory to = kind_of(dst, last_to), from = kind_of(src, last_from);
   const auto known = [](Memory m) { return m == Memory::device || m == Memory::host; };
   if (!known(to) || !known(from)) return 4;
   if (from == Memory::device) return to == Memory::device ? 2 : 0;

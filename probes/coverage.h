@@ -11,12 +11,15 @@ namespace hitproof::probes {
 enum class Counter : std::uint32_t {
   page_records,    // rows of pages and tails written; dropped: those that could not be
   announcements,   // calls of hitproof.h; dropped: those that named nothing known or came too often
-  device_work,     // closures put on streams; dropped: refused by the driver
-  not_addressable, // path: page work left out, because device memory cannot be read by the host
+  device_work,     // closures and kernels put on streams; dropped: refused by the driver
+  not_addressable, // path: page work left out, because nothing here can read device memory
   unknown_entry,   // path: pages whose entry was never registered, so padding is not told apart
   captured,        // copies and order operations that became graph nodes
   graph_unreadable, // path: graphs whose copy nodes could not be read
-  addresses,        // ranges of the address map; dropped: the map was full
+  stream_captured,  // path: page work left out, because its stream was being captured
+  page_unreachable, // path: pages at addresses that a kernel of the stream's context cannot use
+  kernel_with_host_pointer, // path: launches of kernels that were given pinned host memory
+  addresses,                // ranges of the address map; dropped: the map was full
   count
 };
 void count(Counter counter, std::uint64_t calls = 1, std::uint64_t bytes = 0) noexcept;

@@ -88,21 +88,21 @@ bool enqueue(void* stream, Closure* closure) noexcept {
   return false;
 }
 
-bool device_memory_is_readable() noexcept {
+BackEnd back_end() noexcept {
   static std::atomic<int> answer{-1};
   int known = answer.load(std::memory_order_acquire);
-  if (known >= 0) return known != 0;
+  if (known >= 0) return static_cast<BackEnd>(known);
   using Name = int (*)(char*, int, int);
   const DepthGuard guard;
   const Name device_name = reinterpret_cast<Name>(find_driver_symbol("cuDeviceGetName"));
   char text[80] = {};
   if (device_name == nullptr || device_name(text, sizeof text - 1, 0) != result_success)
-    return false;
+    return BackEnd::unknown;
   // The simulated device says so in its name; a real one keeps its memory to itself.
   known = std::strstr(text, "(sim)") != nullptr;
   int before = -1;
   if (answer.compare_exchange_strong(before, known)) write_device_facts();
-  return known != 0;
+  return static_cast<BackEnd>(known);
 }
 
 void forget_device_work_after_fork() noexcept {

@@ -1,6 +1,6 @@
-// Work that the probe puts on the program's own streams, in order with what the program put there.
-// On the simulated device a closure runs on the stream's worker and reads device memory directly.
-// It goes through the real cuLaunchHostFunc, past the hooks.
+// Work that the probe puts on the program's own streams, in order with what the program put there:
+// closures, which go through the real cuLaunchHostFunc, past the hooks. On the simulated device
+// they read device memory directly; on a real one they only write down what kernels found.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +41,9 @@ bool put_on_stream(void* stream, const State& state, void (*work)(State&) noexce
   return enqueue(stream, closure);
 }
 
-// True where the host can read device memory by its address: on the simulated device only.
-// Elsewhere page work is left out and counted.
-bool device_memory_is_readable() noexcept;
+// Who does the work on pages: closures that read device memory by its address (simulated device),
+// or kernels on the program's own streams.
+enum class BackEnd : int { unknown = -1, kernels = 0, closures = 1 };
+BackEnd back_end() noexcept;
 
 } // namespace hitproof::probes

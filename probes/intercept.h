@@ -5,6 +5,7 @@
 #include "probes/process_state.h"
 #include "schema/clock.h"
 #include "schema/journal.h"
+#include "schema/thread_clock.h"
 
 #include <cerrno>
 #include <cstdint>
@@ -21,6 +22,7 @@ struct ThreadState {
   std::uint64_t call_seq = 0; // copy calls of this thread
   static constexpr std::size_t max_open = 8;
   Transfer* open[max_open] = {}; // announced by this thread, not closed yet
+  std::uint32_t open_count = 0;  // of them not null, those that another thread closed included
 };
 // initial-exec: the library is loaded at start, and the address must not be computed by a call.
 extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
@@ -41,7 +43,7 @@ class Call {
   Call(Hook hook, bool on_per_thread_stream, std::uint32_t asked_version) noexcept
       : id(hook), per_thread(on_per_thread_stream), version(asked_version) {
     ++thread_state.depth;
-    begin_ns = schema::now();
+    begin_ns = schema::ThreadClock::before();
   }
   ~Call() {
     --thread_state.depth;
@@ -51,7 +53,7 @@ class Call {
   Call& operator=(const Call&) = delete;
 
   void returned(int code) noexcept {
-    end_ns = schema::now();
+    end_ns = schema::ThreadClock::after();
     errno_ = errno;
     result = code;
     hook_state[index_of(id)].calls.fetch_add(1, std::memory_order_relaxed);

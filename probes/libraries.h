@@ -7,8 +7,8 @@
 namespace hitproof::probes {
 
 // Address of `symbol` in the loaded object whose file name begins with `library` ("libc.so"), read
-// from its dynamic symbol table; null where there is none. Takes no lock, allocates nothing and calls
-// nothing: it runs before anything else does. For libraries that are loaded at the start.
+// from its dynamic symbol table; null where there is none. Takes no lock, allocates nothing and
+// calls nothing: it runs before anything else does. For libraries that are loaded at the start.
 void* symbol_in_library(const char* library, const char* symbol) noexcept;
 
 // How many distinct loaded objects have a file name that begins with "libcudart.so" / "libcuda.so".

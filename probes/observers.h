@@ -120,6 +120,9 @@ template <class P> void ipc_opened(const Call& c, P* out, const IpcHandle* h) no
   ipc_opened(c, written(c, out), h);
 }
 
+// ---- kernels (observe_launch.cpp)
+void kernel_launched(const Call& call, void* function, void* const* parameters) noexcept;
+
 // ---- graphs (observe_graph.cpp)
 void capture_began(const Call& call) noexcept;
 void capture_ended(const Call& call) noexcept;

@@ -64,6 +64,7 @@ void after_fork_in_child() noexcept {
   forget_counters_after_fork();
   forget_graphs_after_fork();
   forget_device_work_after_fork();
+  forget_page_kernels_after_fork();
   forget_transfers_after_fork();
   hooks_written.store(false, std::memory_order_relaxed);
   std::memset(role_text, 0, sizeof role_text);
@@ -119,6 +120,7 @@ void start_recording() noexcept {
     if (current.mode == 0 || ambiguous.load()) {
       activity.store(Activity::inert, std::memory_order_release);
     } else {
+      schema::ThreadClock::prepare();
       if (!forks_watched.exchange(true)) {
         pthread_atfork(nullptr, nullptr, after_fork_in_child);
       }

@@ -69,6 +69,7 @@ class LockGuard {
 void forget_counters_after_fork() noexcept;
 void forget_transfers_after_fork() noexcept;
 void forget_device_work_after_fork() noexcept;
+void forget_page_kernels_after_fork() noexcept;
 void forget_graphs_after_fork() noexcept;
 void forget_addresses_after_fork() noexcept;
 

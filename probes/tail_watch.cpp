@@ -1,10 +1,10 @@
 // Reads that the probe puts on the program's stream at the addresses the program says it will
 // compute with: recurrent states, tails, pooled keys; and, in the diagnostic run alone, the flip of
 // one byte.
-#include "kernels/page_ops.h"
 #include "probes/device_work.h"
-#include "probes/hitproof.h"
+#include "probes/observers.h"
 #include "probes/page_records.h"
+#include "probes/tail_work.h"
 #include "probes/transfer.h"
 #include "schema/page_digest.h"
 #include "schema/sha256.h"
@@ -14,18 +14,21 @@
 namespace hitproof::probes {
 namespace {
 
-constexpr std::uint32_t halves = 2; // key, gate
-
 bool has(std::uint32_t bit) noexcept { return recording() && (settings().mode & bit) != 0; }
 
 void lost() noexcept { count_dropped(Counter::page_records); }
 
-template <class State>
-void put(void* stream, const State& state, void (*work)(State&) noexcept) noexcept {
-  if (!device_memory_is_readable())
+// `work` is what a closure does on the simulated device, `kernels` what a real one does.
+template <class State, class Kernels>
+void put(void* stream, const State& state, void (*work)(State&) noexcept,
+         const Kernels& kernels) noexcept {
+  if (captures(stream)) {
+    count(Counter::stream_captured);
+  } else if (back_end() == BackEnd::closures) {
+    if (!put_on_stream<State>(stream, state, work)) lost();
+  } else if (!kernels()) {
     count(Counter::not_addressable);
-  else if (!put_on_stream<State>(stream, state, work))
-    lost();
+  }
 }
 
 // ---- recurrent states
@@ -34,19 +37,6 @@ struct StateWork {
   std::uint64_t content;
 };
 
-schema::rec::state state_record(const hitproof_state_t& s) noexcept {
-  schema::rec::state r;
-  r.request = s.request;
-  r.address = reinterpret_cast<std::uint64_t>(s.address);
-  r.block = s.block;
-  r.generation = s.generation;
-  r.tokens = s.tokens;
-  r.rank = s.rank;
-  r.entry = s.entry;
-  r.step = s.step;
-  return r;
-}
-
 void digest_state(StateWork& w) noexcept {
   schema::rec::state r = state_record(w.s);
   r.content = schema::page_digest(w.s.address, w.content);
@@ -54,29 +44,19 @@ void digest_state(StateWork& w) noexcept {
 }
 
 // ---- tails
-kernels::StridedBlock effective_layout(const hitproof_tail_read_t& t) noexcept {
-  return {halves, t.ring, t.channels, t.element_bytes, t.stride[0], t.stride[1], t.stride[2]};
-}
 kernels::StridedBlock contiguous_layout(const hitproof_tail_read_t& t) noexcept {
-  return {halves,     t.ring, t.channels, t.element_bytes, std::uint32_t{t.ring} * t.channels,
-          t.channels, 1};
+  return {
+      tail_halves, t.ring,          t.channels, t.element_bytes, std::uint32_t{t.ring} * t.channels,
+      t.channels,  std::uint32_t{1}};
 }
-
-constexpr std::size_t largest_tail = 32768; // bytes of one tail, on the stream worker's stack
 
 void read_tail(hitproof_tail_read_t& t) noexcept {
   unsigned char effective[largest_tail], naive[largest_tail];
   const kernels::StridedBlock layout = effective_layout(t);
   const std::size_t n = layout.elements();
   kernels::strided_gather(t.effective, layout, effective);
-  schema::rec::tail_read r;
+  schema::rec::tail_read r = tail_record(t);
   r.effective_digest = schema::sha256(effective, n * t.element_bytes);
-  r.request = t.request;
-  r.transfer = t.transfer;
-  r.effective = reinterpret_cast<std::uint64_t>(t.effective);
-  r.naive = reinterpret_cast<std::uint64_t>(t.naive);
-  r.block = t.block;
-  r.elements = static_cast<std::uint32_t>(n);
   r.nonzero = static_cast<std::uint32_t>(kernels::nonzero_elements(effective, n, t.element_bytes));
   if (t.naive != nullptr) {
     kernels::strided_gather(t.naive, contiguous_layout(t), naive);
@@ -85,12 +65,6 @@ void read_tail(hitproof_tail_read_t& t) noexcept {
     r.naive_equal =
         static_cast<std::uint32_t>(kernels::equal_elements(effective, naive, n, t.element_bytes));
   }
-  r.rank = t.rank;
-  r.entry = t.entry;
-  r.stride0 = t.stride[0];
-  r.stride1 = t.stride[1];
-  r.stride2 = t.stride[2];
-  r.ring = t.ring;
   put_page_record(r, schema::now());
 }
 
@@ -98,13 +72,8 @@ void digest_pooled_key(hitproof_pooled_key_t& k) noexcept {
   schema::Sha256 hash;
   hash.update(k.key, k.key_bytes);
   if (k.scale != nullptr) hash.update(k.scale, sizeof(float));
-  schema::rec::pooled_key r;
+  schema::rec::pooled_key r = key_record(k);
   r.digest = hash.finish();
-  r.request = k.request;
-  r.position = k.position;
-  r.block = k.block;
-  r.rank = k.rank;
-  r.entry = k.entry;
   put_page_record(r, schema::now());
 }
 
@@ -136,9 +105,9 @@ std::uint32_t strongest_channel(const hitproof_tail_read_t& t, std::uint32_t slo
 
 void flip_byte(FlipWork& w) noexcept {
   const hitproof_tail_read_t& t = w.t;
-  const std::uint32_t slot = (w.position - 1) % t.ring; // written by the step before this one
+  const std::uint32_t slot = newest_slot(t, w.position);
   const std::uint32_t channel = strongest_channel(t, slot);
-  const bool naive = settings().flip == 2;
+  const bool naive = flips_naive();
   const std::size_t element =
       naive ? std::size_t{slot} * t.channels + channel
             : std::size_t{slot} * t.stride[1] + std::size_t{channel} * t.stride[2];
@@ -146,14 +115,7 @@ void flip_byte(FlipWork& w) noexcept {
                element * t.element_bytes +
                (t.element_bytes - 1); // the highest byte: sign and exponent
   *byte ^= 0x80;
-  schema::rec::tail_flip r;
-  r.request = t.request;
-  r.address = reinterpret_cast<std::uint64_t>(byte);
-  r.position = w.position;
-  r.rank = t.rank;
-  r.entry = t.entry;
-  r.where = naive ? 1 : 0;
-  put_page_record(r, schema::now());
+  put_page_record(flip_record(t, w.position, reinterpret_cast<std::uint64_t>(byte)), schema::now());
 }
 
 // One flip per request and entry: what a pooled key then depends on is known.
@@ -174,11 +136,74 @@ bool first_flip(const hitproof_tail_read_t& t) noexcept {
 }
 
 bool plausible(const hitproof_tail_read_t& t) noexcept {
-  const std::size_t bytes = std::size_t{halves} * t.ring * t.channels * t.element_bytes;
+  const std::size_t bytes = std::size_t{tail_halves} * t.ring * t.channels * t.element_bytes;
   return t.effective != nullptr && bytes != 0 && bytes <= largest_tail;
 }
 
 } // namespace
+
+kernels::StridedBlock effective_layout(const hitproof_tail_read_t& t) noexcept {
+  return {tail_halves, t.ring, t.channels, t.element_bytes, t.stride[0], t.stride[1], t.stride[2]};
+}
+
+std::uint32_t newest_slot(const hitproof_tail_read_t& t, std::uint32_t position) noexcept {
+  return (position - 1) % t.ring;
+}
+
+bool flips_naive() noexcept { return settings().flip == 2; }
+
+schema::rec::state state_record(const hitproof_state_t& s) noexcept {
+  schema::rec::state r;
+  r.request = s.request;
+  r.address = reinterpret_cast<std::uint64_t>(s.address);
+  r.block = s.block;
+  r.generation = s.generation;
+  r.tokens = s.tokens;
+  r.rank = s.rank;
+  r.entry = s.entry;
+  r.step = s.step;
+  return r;
+}
+
+schema::rec::tail_read tail_record(const hitproof_tail_read_t& t) noexcept {
+  schema::rec::tail_read r;
+  r.request = t.request;
+  r.transfer = t.transfer;
+  r.effective = reinterpret_cast<std::uint64_t>(t.effective);
+  r.naive = reinterpret_cast<std::uint64_t>(t.naive);
+  r.block = t.block;
+  r.elements = static_cast<std::uint32_t>(effective_layout(t).elements());
+  r.rank = t.rank;
+  r.entry = t.entry;
+  r.stride0 = t.stride[0];
+  r.stride1 = t.stride[1];
+  r.stride2 = t.stride[2];
+  r.ring = t.ring;
+  return r;
+}
+
+schema::rec::pooled_key key_record(const hitproof_pooled_key_t& k) noexcept {
+  schema::rec::pooled_key r;
+  r.request = k.request;
+  r.position = k.position;
+  r.block = k.block;
+  r.rank = k.rank;
+  r.entry = k.entry;
+  return r;
+}
+
+schema::rec::tail_flip flip_record(const hitproof_tail_read_t& t, std::uint32_t position,
+                                   std::uint64_t address) noexcept {
+  schema::rec::tail_flip r;
+  r.request = t.request;
+  r.address = address;
+  r.position = position;
+  r.rank = t.rank;
+  r.entry = t.entry;
+  r.where = flips_naive() ? 1 : 0;
+  return r;
+}
+
 } // namespace hitproof::probes
 
 using namespace hitproof::probes;
@@ -193,13 +218,13 @@ void hitproof_state(const hitproof_state_t* s) {
     put_page_record(state_record(*s), hitproof::schema::now());
     return;
   }
-  put<StateWork>(s->stream, {*s, content}, digest_state);
+  put<StateWork>(s->stream, {*s, content}, digest_state, [&] { return cuda_state(*s, content); });
 }
 
 void hitproof_tail_read(const hitproof_tail_read_t* t) {
   if (!has(HITPROOF_MODE_TAILS) || t == nullptr) return;
   if (plausible(*t))
-    put<hitproof_tail_read_t>(t->stream, *t, read_tail);
+    put<hitproof_tail_read_t>(t->stream, *t, read_tail, [&] { return cuda_tail_read(*t); });
   else
     lost();
 }
@@ -207,7 +232,8 @@ void hitproof_tail_read(const hitproof_tail_read_t* t) {
 void hitproof_pooled_key(const hitproof_pooled_key_t* k) {
   if (!has(HITPROOF_MODE_DIGESTS) || k == nullptr) return;
   if (k->key != nullptr)
-    put<hitproof_pooled_key_t>(k->stream, *k, digest_pooled_key);
+    put<hitproof_pooled_key_t>(k->stream, *k, digest_pooled_key,
+                               [&] { return cuda_pooled_key(*k); });
   else
     lost();
 }
@@ -220,7 +246,8 @@ void hitproof_tail_step(const hitproof_tail_read_t* t, uint32_t position) {
   if ((inside != 1 && inside != 2) || !plausible(*t) ||
       (settings().flip == 2 && t->naive == nullptr))
     return;
-  if (first_flip(*t)) put<FlipWork>(t->stream, {*t, position}, flip_byte);
+  if (first_flip(*t))
+    put<FlipWork>(t->stream, {*t, position}, flip_byte, [&] { return cuda_flip(*t, position); });
 }
 
 } // extern "C"

@@ -114,8 +114,10 @@ Transfer* open_transfer(const hitproof_transfer_t& a) noexcept {
   else
     std::memset(t->key, 0, sizeof t->key);
   t->ready = t->sorted = false;
+  t->device_work = nullptr;
   t->owner = &thread_state;
   t->page_count = 0;
+  if (thread_state.open[place] == nullptr) ++thread_state.open_count;
   thread_state.open[place] = t;
   return t;
 }
@@ -149,7 +151,9 @@ void sort_pages(Transfer& t) noexcept {
 
 void close_transfer(Transfer& t) noexcept {
   for (Transfer*& open : thread_state.open) {
-    if (open == &t) open = nullptr;
+    if (open != &t) continue;
+    open = nullptr;
+    --thread_state.open_count;
   }
   t.owner = nullptr;
 }
@@ -160,6 +164,7 @@ void release_transfer(Transfer& t) noexcept {
 }
 
 PageHit page_of_copy(std::uint64_t dst, std::uint64_t src) noexcept {
+  if (thread_state.open_count == 0) return {};
   for (const Transfer* t : thread_state.open) {
     // Closed by another thread: nothing of this thread belongs to it any more.
     if (t == nullptr || !t->used || t->owner != &thread_state) continue;

@@ -36,6 +36,8 @@ struct Transfer {
   std::uint32_t* by_address = nullptr;
   std::size_t page_count = 0, capacity = 0;
 
+  void* device_work = nullptr; // what device_work_cuda.cpp keeps from announcement to completion
+
   bool loads() const noexcept { return direction == HITPROOF_LOAD; }
 };
 

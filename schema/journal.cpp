@@ -13,9 +13,6 @@
 namespace hitproof::schema {
 namespace {
 
-// Initial-exec: the probe is preloaded, and a lazily allocated thread-local could call malloc in
-// the middle of a hook.
-__attribute__((tls_model("initial-exec"))) thread_local JournalWriter* self = nullptr;
 // Set while the calling thread's writer is made or begins anew: a signal handler that wants it in
 // the middle of that must not.
 __attribute__((tls_model("initial-exec"))) thread_local std::atomic<bool> starting{false};
@@ -82,17 +79,17 @@ int open_segment(const JournalPlace& place, const char* path, std::size_t* bytes
 
 } // namespace
 
+thread_local constinit JournalWriter* JournalWriter::self_ = nullptr;
+
 void JournalRuntime::end_of_thread(void* pointer) noexcept {
   auto* writer = static_cast<JournalWriter*>(pointer);
-  self = nullptr;
+  JournalWriter::self_ = nullptr;
   if (writer->generation_ == generation()) writer->leave_segment();
   delete writer;
 }
 
-JournalWriter* JournalWriter::for_this_thread() noexcept {
-  JournalWriter* writer = self;
-  if (writer != nullptr && writer->generation_ == JournalRuntime::generation()) [[likely]]
-    return writer->usable_ ? writer : nullptr;
+JournalWriter* JournalWriter::make_or_restart() noexcept {
+  JournalWriter* writer = self_;
   const QuietSection quiet;
   if (!JournalRuntime::place()->usable && writer == nullptr) return nullptr;
   if (starting.load(std::memory_order_relaxed)) {
@@ -101,52 +98,22 @@ JournalWriter* JournalWriter::for_this_thread() noexcept {
   }
   starting.store(true, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  writer = self; // a handler may have done all this in the meantime
+  writer = self_; // a handler may have done all this in the meantime
   if (writer == nullptr) writer = JournalRuntime::make_writer();
   if (writer != nullptr && writer->generation_ != JournalRuntime::generation())
     JournalRuntime::restart(*writer);
-  self = writer;
+  self_ = writer;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   starting.store(false, std::memory_order_relaxed);
   if (writer == nullptr) JournalRuntime::count_loss();
   return writer != nullptr && writer->usable_ ? writer : nullptr;
 }
 
-bool JournalWriter::enter() noexcept {
-  if (busy_.load(std::memory_order_relaxed)) {
-    nested_.fetch_add(1, std::memory_order_relaxed);
-    dropped_.fetch_add(1, std::memory_order_relaxed);
-    JournalRuntime::count_loss();
-    return false;
-  }
-  busy_.store(true, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (nested_.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    seq_ += nested_.exchange(0);
-  return true;
-}
-
-void JournalWriter::leave() noexcept {
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  busy_.store(false, std::memory_order_relaxed);
-}
-
-bool JournalWriter::append_bytes(std::uint16_t type, const void* payload, std::size_t bytes,
-                                 std::uint64_t t_ns) noexcept {
-  if (!enter()) return false;
-  bool written = false;
-  if (used_ < count_ || next_segment(t_ns)) [[likely]] {
-    Slot& slot = slots_[used_++];
-    slot.t_ns = t_ns;
-    slot.type = type;
-    std::memcpy(slot.payload, payload, bytes);
-    __atomic_store_n(&slot.seq, ++seq_, __ATOMIC_RELEASE);
-    written = true;
-  } else {
-    count_loss();
-  }
-  leave();
-  return written;
+bool JournalWriter::refuse_nested() noexcept {
+  nested_.fetch_add(1, std::memory_order_relaxed);
+  dropped_.fetch_add(1, std::memory_order_relaxed);
+  JournalRuntime::count_loss();
+  return false;
 }
 
 void JournalWriter::lose() noexcept {

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 namespace hitproof::schema {
@@ -23,7 +24,13 @@ class JournalWriter {
  public:
   // The calling thread's writer, made at the first call; null where no directory is set or usable.
   // The pointer is valid until the thread ends or forks: do not keep it.
-  static JournalWriter* for_this_thread() noexcept;
+  static JournalWriter* for_this_thread() noexcept {
+    JournalWriter* writer = self_;
+    if (writer == nullptr ||
+        writer->generation_ != writer->current_->load(std::memory_order_relaxed)) [[unlikely]]
+      return make_or_restart();
+    return writer->usable_ ? writer : nullptr;
+  }
 
   // Appends one record. False: it was lost and counted.
   template <class R> bool append(const R& record, std::uint64_t t_ns = now()) noexcept {
@@ -31,8 +38,27 @@ class JournalWriter {
     return append_bytes(R::type, &record, sizeof(R), t_ns);
   }
   // The same for a record known only by its type number. Precondition: bytes <= max_payload_bytes.
+  // Inline, so that a record of known size is stored and not handed to memcpy().
   bool append_bytes(std::uint16_t type, const void* payload, std::size_t bytes,
-                    std::uint64_t t_ns) noexcept;
+                    std::uint64_t t_ns) noexcept {
+    if (!enter()) [[unlikely]]
+      return false;
+    if (used_ == count_ && !next_segment(t_ns)) [[unlikely]] {
+      count_loss();
+      leave();
+      return false;
+    }
+    Slot& slot = slots_[used_++];
+    slot.t_ns = t_ns;
+    slot.type = type;
+    std::memcpy(slot.payload, payload, bytes);
+    __atomic_store_n(&slot.seq, ++seq_, __ATOMIC_RELEASE);
+    // The segment was last touched when it was made: its lines are far away by now.
+    __builtin_prefetch(&slot + 2, 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(&slot + 2) + 64, 1);
+    leave();
+    return true;
+  }
 
   // Counts a record as lost without trying to write it; its sequence number stays missing.
   void lose() noexcept;
@@ -56,13 +82,30 @@ class JournalWriter {
   friend struct JournalRuntime;
   JournalWriter() noexcept = default;
   ~JournalWriter() = default;
+  static JournalWriter* make_or_restart() noexcept;
   bool next_segment(std::uint64_t t_ns) noexcept;
   void leave_segment() noexcept;
   // Around everything that changes the writer. False: a signal handler came in the middle of it,
   // and what it wanted is counted as lost.
-  bool enter() noexcept;
-  void leave() noexcept;
+  bool enter() noexcept {
+    if (busy_.load(std::memory_order_relaxed)) [[unlikely]]
+      return refuse_nested();
+    busy_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (nested_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      seq_ += nested_.exchange(0);
+    return true;
+  }
+  void leave() noexcept {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    busy_.store(false, std::memory_order_relaxed);
+  }
+  bool refuse_nested() noexcept;
   void count_loss() noexcept;
+
+  // Initial-exec: the probe is preloaded, and a lazily allocated thread-local could call malloc in
+  // the middle of a hook.
+  static thread_local constinit JournalWriter* self_ __attribute__((tls_model("initial-exec")));
 
   Slot* slots_ = nullptr;
   SegmentHeader* header_ = nullptr;
@@ -71,8 +114,9 @@ class JournalWriter {
   std::uint32_t seq_ = 0;
   std::uint32_t segment_ = 0;    // number of the next segment
   std::uint64_t generation_ = 0; // of the process and directory it was opened for
-  std::uint64_t start_ns_ = 0;   // when this thread's journal began
-  std::uint64_t retry_ns_ = 0;   // no new attempt at a segment before this time
+  const std::atomic<std::uint64_t>* current_ = nullptr; // the generation as it is now
+  std::uint64_t start_ns_ = 0;                          // when this thread's journal began
+  std::uint64_t retry_ns_ = 0; // no new attempt at a segment before this time
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint32_t> nested_{0}; // losses inside an append, not yet in seq_
   std::atomic<bool> busy_{false};        // an append is under way: a signal handler must not enter

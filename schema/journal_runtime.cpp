@@ -139,6 +139,7 @@ void JournalRuntime::restart(JournalWriter& writer) noexcept {
   // Last, because a signal handler takes the writer as it is from then on. Before the place is
   // asked for: if that changes in between, the number is already old and this is done again.
   const std::uint64_t current = generation();
+  writer.current_ = guard();
   writer.usable_ = place()->usable;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   writer.generation_ = current;

@@ -58,7 +58,7 @@ namespace rec {
 // Copies text into a record's field: cut to the field's size, the rest zero.
 template <std::size_t N> void set_text(char (&field)[N], std::string_view text) noexcept {
   const std::size_t n = text.size() < N ? text.size() : N;
-  std::memcpy(field, text.data(), n);
+  if (n != 0) std::memcpy(field, text.data(), n); // an empty view may point nowhere
   std::memset(field + n, 0, N - n);
 }
 

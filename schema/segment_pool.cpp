@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
-#include <memory>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +27,13 @@ Status SegmentPool::open(const std::string& dir, std::size_t segments) {
 
 void SegmentPool::fill() {
   if (control_ == nullptr || target_ == 0) return;
-  static const auto zeros = std::make_unique<char[]>(journal_segment_bytes);
+  // In pieces of this size: the page cache keeps each as one folio, and the first store to a page
+  // costs more the larger its folio is (ext4 visits all blocks of it). Measured on ext4 of Linux
+  // 6.18 for the pages of a segment: written at once 2.3 ms, in pieces of 64 KiB 0.2 ms, of 4 KiB
+  // 0.7 ms.
+  constexpr std::size_t piece = 65536;
+  static_assert(journal_segment_bytes % piece == 0);
+  static constexpr char zeros[piece] = {};
   // At most the pool's size in one call: writers at full speed take them as fast as they are made,
   // and the caller has rows to move.
   for (std::size_t made = 0; made < target_; ++made) {
@@ -41,9 +46,12 @@ void SegmentPool::fill() {
     if (fd < 0) return;
     // Written and not only allocated: the pages then lie in memory with their blocks assigned, and
     // the writer's first touch is cheap.
-    const ssize_t n = pwrite(fd, zeros.get(), journal_segment_bytes, 0);
+    std::size_t written = 0;
+    while (written < journal_segment_bytes &&
+           pwrite(fd, zeros, piece, static_cast<off_t>(written)) == static_cast<ssize_t>(piece))
+      written += piece;
     close(fd);
-    if (n != static_cast<ssize_t>(journal_segment_bytes)) {
+    if (written != journal_segment_bytes) {
       unlink(path.c_str());
       return;
     }

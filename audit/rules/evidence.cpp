@@ -113,6 +113,7 @@ void check_control_recording(Context& context, RuleReport& report) {
 }
 
 void judge(Context& context, const Rule& rule, RuleReport& report) {
+  context.bring_strangers_back();
   collect(context, rule, "evidence", report);
   check_plan(context, rule, report);
   check_control_plan(context, rule, report);

@@ -206,7 +206,7 @@ Status run_arm(const ArmOptions& o) {
   EngineOptions engine_opts = engine_options(o);
   engine_opts.extra.insert(engine_opts.extra.end(), {"--log-dir", logs});
   SharedServer shared;
-  if (o.plan.break_name == "key-omits-weights" || o.plan.break_name == "key-shared-server") {
+  if (o.other_engine || o.plan.break_name == "key-omits-weights") {
     if (Status s = shared.start(o, engine_opts, environment, logs); !s.ok()) return s;
     engine_opts.cache_server = shared.address();
   }

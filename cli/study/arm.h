@@ -30,11 +30,14 @@ schema::Result<PresetFacts> preset_facts(const std::string& preset, const std::s
 struct ArmOptions {
   schema::Plan plan;
   PresetFacts facts;
-  std::string arm;        // control or candidate
-  std::string dir;        // becomes the archive
-  std::string reference;  // archive of the control arm; empty: none
-  std::string title;      // for the progress line
-  int force_drop = 0;     // test aid, see ProbeOptions
+  std::string arm;       // control or candidate
+  std::string dir;       // becomes the archive
+  std::string reference; // archive of the control arm; empty: none
+  std::string title;     // for the progress line
+  int force_drop = 0;    // test aid, see ProbeOptions
+  // Test aid: an engine with other weights fills the cache server first. Break key-omits-weights
+  // always has one; without the break this is its clean twin.
+  bool other_engine = false;
   std::string gpus = "0"; // with device cuda: ordinals, comma-separated
   std::vector<std::string> engine_extra;
   bool quiet = false;

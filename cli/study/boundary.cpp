@@ -77,6 +77,7 @@ Status run_boundary(const BoundaryOptions& o, const std::string& out) {
       options.dir = out + "/" + o.candidate_dir;
       options.reference = reference;
       options.force_drop = o.force_drop;
+      options.other_engine = o.other_engine;
     }
     if (Status s = run_arm(options); !s.ok()) return s;
     if (arm == "control") reference = options.dir;

@@ -23,6 +23,7 @@ struct BoundaryOptions {
   std::string candidate_dir = "candidate"; // name of the candidate's archive in `out`
   std::string title;                       // for the progress line; empty: the arm's name
   int force_drop = 0;
+  bool other_engine = false;
   bool quiet = false;
 };
 

@@ -1,6 +1,8 @@
 #include "engine/front/orders.h"
 
-#include <cstring>
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <stdexcept>
 
 namespace hitproof::engine {
@@ -107,8 +109,11 @@ namespace {
 // agreement.
 bool same_result(const SeqResult& a, const SeqResult& b) {
   return a.request == b.request && a.accepted == b.accepted && a.sampled == b.sampled &&
-         a.logits == b.logits && a.draft == b.draft && a.margin.size() == b.margin.size() &&
-         std::memcmp(a.margin.data(), b.margin.data(), a.margin.size() * sizeof(float)) == 0;
+         a.logits == b.logits && a.draft == b.draft &&
+         std::equal(a.margin.begin(), a.margin.end(), b.margin.begin(), b.margin.end(),
+                    [](float x, float y) {
+                      return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y);
+                    });
 }
 
 } // namespace

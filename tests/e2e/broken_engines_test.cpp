@@ -93,6 +93,18 @@ TEST_F(BrokenEngines, EachIsCaughtByItsOwnRule) {
   }
 }
 
+// The clean twin of key-omits-weights: the other engine is there, and its weights are in the key.
+TEST_F(BrokenEngines, AnotherEngineOnTheServerIsNoFinding) {
+  Outcome shared = study("shared", {"--arms", "candidate", "--reference",
+                                    dir_->path("clean/control"), "--other-engine"});
+  EXPECT_NE(shared.exit_code, 1) << shared.out << shared.err;
+  auto audit = audit_json(dir_->path("shared/candidate"));
+  for (const auto& rule : all_rules)
+    EXPECT_NE(rule_verdict(audit, rule), "fail") << rule;
+  for (const char* rule : {"keys", "generations", "poison", "tails", "waits", "order", "control"})
+    EXPECT_EQ(rule_verdict(audit, rule), "pass") << rule;
+}
+
 TEST_F(BrokenEngines, TooLittleSeenIsInconclusive) {
   auto expect_inconclusive = [](const std::string& name, const std::vector<std::string>& extra) {
     SCOPED_TRACE(name);

@@ -1,0 +1,22 @@
+#include "kernels/cuda/page_batch.h"
+
+#include <algorithm>
+
+namespace hitproof::kernels {
+
+PageLayout lay_out(PageTask* tasks, std::size_t count) noexcept {
+  std::sort(tasks, tasks + count, [](const PageTask& a, const PageTask& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.page < b.page;
+  });
+  PageLayout layout;
+  for (std::size_t i = 0; i < count; ++i) {
+    tasks[i].first_chunk = layout.chunks;
+    tasks[i].first_slot = layout.slots;
+    layout.chunks += chunks_of(tasks[i].bytes);
+    layout.slots += slots_of(tasks[i].bytes);
+  }
+  layout.largest = count == 0 ? 0 : slots_of(tasks[0].bytes);
+  return layout;
+}
+
+} // namespace hitproof::kernels

@@ -1,0 +1,108 @@
+// What the device twins of page_ops.h and of schema's page digest work on: a list of pages of mixed
+// sizes in one launch. The cost follows the bytes: the list is laid out as one row of chunks (byte
+// operations) and one row of leaf slots (digests), and threads are dealt over those.
+//
+// Shared by host and device; everything that decides an index is written once and runs on both, so
+// that tests without a GPU walk the same code.
+#pragma once
+
+#include "kernels/page_ops.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define HITPROOF_BOTH __host__ __device__ inline
+#define HITPROOF_UNROLL _Pragma("unroll")
+#else
+#define HITPROOF_BOTH inline
+#define HITPROOF_UNROLL
+#endif
+
+namespace hitproof::kernels {
+
+inline constexpr std::uint32_t chunk_bytes = 2048; // what one warp reads at once
+inline constexpr std::uint32_t leaf_bytes = 1024;  // schema::page_leaf_bytes
+inline constexpr std::uint64_t no_offset = ~std::uint64_t{0};
+
+// One page of a list. Every address must stay readable (writable where the operation writes) by the
+// device until the launch has ended; any alignment is right, 16 bytes is fast.
+struct PageTask {
+  std::uint64_t address = 0;
+  std::uint64_t other = 0; // the second buffer of a comparison, the source of a copy
+  std::uint64_t key = 0;   // of the poison
+  std::uint32_t bytes = 0, content = 0;
+  std::uint32_t first_chunk = 0, first_slot = 0; // filled in by lay_out
+  std::uint64_t page = 0;                        // the caller's own number of it
+};
+static_assert(sizeof(PageTask) == 48);
+
+// One per task of a counting operation; must be `{}` before the launch.
+//   compare  content, padding: bytes that differ; first: offset of the first one
+//   nonzero  content, padding: bytes that are not zero
+//   poison   all: whole words left; content: of these, words inside the content; tail: bytes of the
+//            last partial word; first: byte offset of the first word left
+struct PageCounts {
+  std::uint64_t content = 0, padding = 0, all = 0, tail = 0;
+  std::uint64_t first = no_offset;
+};
+
+// One per task of a digest; must be `{}` before the launch. Digests in the byte order of SHA-256.
+struct PageRoots {
+  std::uint32_t content[8] = {}, page[8] = {};
+  std::uint64_t nonzero = 0; // content bytes that are not zero
+};
+
+HITPROOF_BOTH std::uint32_t chunks_of(std::uint32_t bytes) {
+  return static_cast<std::uint32_t>((std::uint64_t{bytes} + chunk_bytes - 1) / chunk_bytes);
+}
+HITPROOF_BOTH std::uint32_t leaves_of(std::uint32_t bytes) {
+  return static_cast<std::uint32_t>((std::uint64_t{bytes} + leaf_bytes - 1) / leaf_bytes);
+}
+// Slots of a page in the row: a power of two, so that the nodes of every level of every tree lie at
+// (slot >> level).
+HITPROOF_BOTH std::uint32_t slots_of(std::uint32_t bytes) {
+  const std::uint32_t leaves = leaves_of(bytes);
+  std::uint32_t slots = 1;
+  while (slots < leaves)
+    slots *= 2;
+  return slots;
+}
+
+struct PageLayout {
+  std::uint32_t chunks = 0, slots = 0, largest = 0; // largest: slots of the largest page
+};
+// Sorts the list, largest page first (so that slots are aligned and deep trees start early), and
+// gives every page its place in both rows. A list may have 2^32 slots (4 TiB).
+PageLayout lay_out(PageTask* tasks, std::size_t count) noexcept;
+
+// The last task that begins at or before `at` in the row of chunks, of slots. Precondition: there
+// is one.
+HITPROOF_BOTH std::uint32_t task_of_chunk(const PageTask* tasks, std::uint32_t count,
+                                          std::uint32_t at) {
+  std::uint32_t low = 0, high = count;
+  while (high - low > 1) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    (tasks[middle].first_chunk <= at ? low : high) = middle;
+  }
+  return low;
+}
+HITPROOF_BOTH std::uint32_t task_of_slot(const PageTask* tasks, std::uint32_t count,
+                                         std::uint32_t at) {
+  std::uint32_t low = 0, high = count;
+  while (high - low > 1) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    (tasks[middle].first_slot <= at ? low : high) = middle;
+  }
+  return low;
+}
+
+// What the host makes of the counts: the results of the CPU twins.
+inline CompareResult compare_result(const PageCounts& c) {
+  return {c.content + c.padding, static_cast<std::int64_t>(c.first)};
+}
+inline PoisonCount poison_result(const PageCounts& c) {
+  return {c.all, c.content, c.tail, static_cast<std::int64_t>(c.first)};
+}
+
+} // namespace hitproof::kernels

@@ -1,0 +1,229 @@
+#include "probes/page_kernels.h"
+
+#include "kernels/cuda/page_fatbin.h"
+#include "probes/coverage.h"
+#include "probes/intercept.h"
+#include "schema/records.h"
+
+#include <cstdio>
+#include <new>
+
+namespace hitproof::probes {
+namespace {
+
+constexpr const char* names[] = {"hitproof_page_fill",       "hitproof_page_residue",
+                                 "hitproof_page_nonzero",    "hitproof_page_compare",
+                                 "hitproof_page_copy",       "hitproof_page_digest",
+                                 "hitproof_page_digest_top", "hitproof_page_gather",
+                                 "hitproof_page_flip",       "hitproof_page_delay"};
+static_assert(sizeof names / sizeof names[0] == static_cast<unsigned>(PageKernel::count));
+
+constexpr std::size_t max_contexts = 16;
+PageKernels loaded[max_contexts];
+std::size_t loaded_count = 0;
+void* library = nullptr;
+bool refused = false;
+SpinLock loading;
+
+PageBatch* free_batches = nullptr;
+SpinLock batches;
+
+void note(const char* what, int code) noexcept {
+  schema::rec::meta r;
+  char text[64];
+  if (code == 0)
+    std::snprintf(text, sizeof text, "%s", what);
+  else
+    std::snprintf(text, sizeof text, "%s (%d)", what, code);
+  schema::set_text(r.name, "page.work");
+  schema::set_text(r.value, text);
+  schema::journal(r);
+}
+
+const PageKernels* refuse(const char* why, int code = 0) noexcept {
+  if (!refused) note(why, code);
+  refused = true;
+  return nullptr;
+}
+
+const PageKernels* load(context_t context) noexcept {
+  const CudaDriver& d = cuda_driver();
+  if (refused) return nullptr;
+  if (loaded_count == max_contexts) return refuse("too many contexts");
+  if (kernels::page_fatbin().empty()) return refuse("built without CUDA");
+  constexpr int processor_count = 16, major = 75, minor = 76;
+  int device = 0, capability[2] = {}, processors = 0;
+  if (d.context_device(&device) != result_success ||
+      d.device_attribute(&capability[0], major, device) != result_success ||
+      d.device_attribute(&capability[1], minor, device) != result_success ||
+      d.device_attribute(&processors, processor_count, device) != result_success)
+    return refuse("the driver does not describe the device");
+  if (capability[0] < 8) return refuse("device older than sm_80");
+  if (library == nullptr) {
+    const int code = d.library_load(&library, kernels::page_fatbin().data(), nullptr, nullptr, 0,
+                                    nullptr, nullptr, 0);
+    if (code != result_success) return refuse("kernels did not load", code);
+  }
+  PageKernels& made = loaded[loaded_count];
+  made = PageKernels{};
+  for (unsigned i = 0; i < static_cast<unsigned>(PageKernel::count); ++i) {
+    void* kernel = nullptr;
+    int code = d.library_kernel(&kernel, library, names[i]);
+    // Asked for here, so that no later launch loads anything.
+    if (code == result_success) code = d.kernel_function(&made.function[i], kernel);
+    if (code != result_success) return refuse("kernel not found", code);
+  }
+  made.processors = static_cast<unsigned>(processors);
+  made.context = context;
+  ++loaded_count;
+  char text[32];
+  std::snprintf(text, sizeof text, "kernels for sm_%d%d", capability[0], capability[1]);
+  note(text, 0);
+  return &made;
+}
+
+std::size_t rounded(std::size_t bytes) noexcept {
+  std::size_t room = 64 * 1024;
+  while (room < bytes)
+    room *= 2;
+  return room;
+}
+
+void check(PageBatch& batch, int code) noexcept {
+  if (code == result_success) {
+    count(Counter::device_work);
+    return;
+  }
+  count_dropped(Counter::device_work);
+  batch.failed = true;
+}
+
+void launch(PageBatch& batch, PageKernel kernel, unsigned blocks, unsigned threads,
+            void** arguments) noexcept {
+  if (batch.failed || blocks == 0) return;
+  check(batch, cuda_driver().launch(batch.kernels->function[static_cast<unsigned>(kernel)], blocks,
+                                    1, 1, threads, 1, 1, 0, batch.stream, arguments, nullptr));
+}
+
+} // namespace
+
+const PageKernels* page_kernels(context_t context) noexcept {
+  if (context == nullptr) return nullptr;
+  const LockGuard guard(loading);
+  for (std::size_t i = 0; i < loaded_count; ++i) {
+    if (loaded[i].context == context) return &loaded[i];
+  }
+  return load(context);
+}
+
+PageBatch* take_batch(const PageKernels& kernels, stream_t stream, std::size_t tables,
+                      std::size_t scratch) noexcept {
+  PageBatch* batch = nullptr;
+  {
+    const LockGuard guard(batches);
+    // The smallest that fits: one with a large scratch is not spent on a single page.
+    PageBatch** best = nullptr;
+    for (PageBatch** at = &free_batches; *at != nullptr; at = &(*at)->next) {
+      if ((*at)->kernels != &kernels || (*at)->room < tables || (*at)->scratch_room < scratch)
+        continue;
+      if (best == nullptr ||
+          (*at)->scratch_room + (*at)->room < (*best)->scratch_room + (*best)->room)
+        best = at;
+    }
+    if (best != nullptr) {
+      batch = *best;
+      *best = batch->next;
+    }
+  }
+  if (batch == nullptr) {
+    batch = new (std::nothrow) PageBatch;
+    if (batch == nullptr) return nullptr;
+    const CudaDriver& d = cuda_driver();
+    batch->room = rounded(tables);
+    batch->scratch_room = rounded(scratch);
+    void* host = nullptr;
+    if (d.allocate_host(&host, batch->room, 0) != result_success ||
+        d.allocate(&batch->device, batch->room) != result_success ||
+        d.allocate(&batch->scratch, batch->scratch_room) != result_success) {
+      if (host != nullptr) d.free_host(host);
+      if (batch->device != 0) d.free(batch->device);
+      delete batch;
+      return nullptr;
+    }
+    batch->host = static_cast<unsigned char*>(host);
+    batch->kernels = &kernels;
+  }
+  batch->stream = stream;
+  batch->used = batch->results = 0;
+  batch->failed = false;
+  return batch;
+}
+
+void give_back_batch(PageBatch* batch) noexcept {
+  const LockGuard guard(batches);
+  batch->next = free_batches;
+  free_batches = batch;
+}
+
+void upload_tables(PageBatch& batch) noexcept {
+  check(batch, cuda_driver().upload(batch.device, batch.host, batch.used, batch.stream));
+}
+
+void download_results(PageBatch& batch) noexcept {
+  if (batch.failed || batch.used == batch.results) return;
+  check(batch, cuda_driver().download(batch.host + batch.results, batch.device + batch.results,
+                                      batch.used - batch.results, batch.stream));
+}
+
+void launch_walk(PageBatch& batch, PageKernel kernel, const PageList& list,
+                 kernels::PageCounts* counts) noexcept {
+  if (list.layout.chunks == 0) return;
+  constexpr unsigned threads = 256, warps = threads / kernels::warp_lanes;
+  const unsigned wanted = (list.layout.chunks + warps - 1) / warps;
+  const unsigned most = batch.kernels->processors * 4;
+  devptr tasks = batch.on_device(list.tasks);
+  devptr results = counts == nullptr ? 0 : batch.on_device(counts);
+  std::uint32_t count = list.count, chunks = list.layout.chunks;
+  void* arguments[] = {&tasks, &count, &chunks, &results};
+  launch(batch, kernel, wanted < most ? wanted : most, threads, arguments);
+}
+
+void launch_digest(PageBatch& batch, const PageList& list, kernels::PageRoots* roots, devptr rows,
+                   std::uint32_t* done) noexcept {
+  if (list.count == 0) return;
+  const kernels::TreeRows sizes = kernels::rows_of(list.layout.slots);
+  devptr tasks = batch.on_device(list.tasks), results = batch.on_device(roots);
+  devptr lower = rows, upper = rows + sizes.lower * sizeof(kernels::TreeNode);
+  devptr counters = batch.on_device(done);
+  std::uint32_t count = list.count, slots = list.layout.slots, nonzero = 1;
+  void* arguments[] = {&tasks, &count, &slots, &results, &nonzero, &lower, &upper, &counters};
+  launch(batch, PageKernel::digest, sizes.tiles, kernels::leaf_threads, arguments);
+  std::uint32_t level = kernels::leaf_levels + kernels::upper_levels;
+  std::uint32_t nodes = static_cast<std::uint32_t>(sizes.upper);
+  for (; list.layout.largest >> level > 1; level += kernels::upper_levels) {
+    // The lower row has been used up; the tops take turns in both.
+    devptr from = upper, to = lower;
+    void* top[] = {&tasks, &count, &slots, &results, &level, &from, &nodes, &to};
+    const std::uint32_t tiles = kernels::tiles_of(nodes);
+    launch(batch, PageKernel::digest_top, tiles, kernels::tile_nodes, top);
+    upper = to;
+    lower = from;
+    nodes = tiles;
+  }
+}
+
+void launch_one(PageBatch& batch, PageKernel kernel, unsigned threads, void** arguments) noexcept {
+  launch(batch, kernel, 1, threads, arguments);
+}
+
+void forget_page_kernels_after_fork() noexcept {
+  // Contexts do not survive a fork.
+  loading.reset();
+  batches.reset();
+  loaded_count = 0;
+  library = nullptr;
+  refused = false;
+  free_batches = nullptr;
+}
+
+} // namespace hitproof::probes

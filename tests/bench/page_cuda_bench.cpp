@@ -1,0 +1,137 @@
+// Rates of the page kernels on this machine's GPU: median of 20 event timings with the quartiles,
+// as a table and as JSON lines. A rate counts the bytes of the pages (of both sides for a
+// comparison).
+#include "tests/gpu/device.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+
+namespace hitproof::gpu_test {
+namespace {
+
+using kernels::PageTask;
+
+constexpr int repetitions = 20, warm_ups = 3;
+
+struct Case {
+  const char* name;
+  std::vector<PageTask> tasks; // addresses still offsets
+};
+
+void add(Case& c, std::uint64_t& at, std::uint32_t bytes, std::uint32_t content) {
+  PageTask t;
+  t.address = at;
+  t.bytes = bytes;
+  t.content = content;
+  t.key = c.tasks.size() * 2 + 2;
+  t.page = c.tasks.size();
+  c.tasks.push_back(t);
+  at += (bytes + 255) / 256 * 256;
+}
+
+// Pages as a checkpoint of the full model has them: 1.1 MB states, 59 KB caches, 2 KB tails.
+Case mixed(const char* name, std::uint64_t total) {
+  Case c{name, {}};
+  std::uint64_t at = 0;
+  while (at < total) {
+    for (int i = 0; i < 34 && at < total; ++i)
+      add(c, at, 1128448, 1114112);
+    for (int i = 0; i < 280 && at < total; ++i)
+      add(c, at, 58752, 58752);
+    for (int i = 0; i < 44 && at < total; ++i)
+      add(c, at, 2048, 2048);
+  }
+  return c;
+}
+
+Case even(const char* name, std::uint64_t total, std::uint32_t page) {
+  Case c{name, {}};
+  std::uint64_t at = 0;
+  while (at < total)
+    add(c, at, page, page);
+  return c;
+}
+
+struct Result {
+  double median, low, high; // ms
+};
+
+Result measure(Device& device, const std::function<void()>& work) {
+  std::vector<double> ms;
+  for (int i = 0; i < warm_ups; ++i)
+    device.timed(work);
+  for (int i = 0; i < repetitions; ++i)
+    ms.push_back(device.timed(work));
+  std::sort(ms.begin(), ms.end());
+  return {(ms[repetitions / 2 - 1] + ms[repetitions / 2]) / 2, ms[repetitions / 4],
+          ms[3 * repetitions / 4]};
+}
+
+void report(Device& device, const Case& c, const char* operation, std::uint64_t bytes,
+            const std::function<void()>& work) {
+  const Result r = measure(device, work);
+  const auto rate = [&](double ms) { return static_cast<double>(bytes) / ms / 1e6; };
+  std::printf("%-18s %-16s %6zu pages %9.1f MB  %8.1f us  %7.1f GB/s  [%.1f .. %.1f]\n", c.name,
+              operation, c.tasks.size(), static_cast<double>(bytes) / 1e6, r.median * 1e3,
+              rate(r.median), rate(r.high), rate(r.low));
+  std::printf("{\"bench\":\"page_cuda\",\"device\":\"%s\",\"case\":\"%s\",\"operation\":\"%s\","
+              "\"pages\":%zu,\"bytes\":%llu,\"us\":%.2f,\"us_q1\":%.2f,\"us_q3\":%.2f,"
+              "\"gb_s\":%.1f,\"repetitions\":%d}\n",
+              device.name().c_str(), c.name, operation, c.tasks.size(),
+              static_cast<unsigned long long>(bytes), r.median * 1e3, r.low * 1e3, r.high * 1e3,
+              rate(r.median), repetitions);
+}
+
+void run(Device& device, const Case& c) {
+  std::uint64_t extent = 0, bytes = 0;
+  for (const PageTask& t : c.tasks) {
+    extent = std::max(extent, t.address + t.bytes);
+    bytes += t.bytes;
+  }
+  const CUdeviceptr a = device.allocate(extent), b = device.allocate(extent);
+  std::vector<PageTask> tasks = c.tasks;
+  for (PageTask& t : tasks) {
+    t.other = b + t.address;
+    t.address += a;
+  }
+  Batch batch(device, tasks);
+  // Content that is no constant: two equal buffers of poison.
+  batch.walk("hitproof_page_fill");
+  for (PageTask& t : tasks)
+    std::swap(t.address, t.other);
+  Batch other(device, tasks);
+  other.walk("hitproof_page_fill");
+  device.synchronize();
+  report(device, c, "compare", 2 * bytes, [&] { batch.walk("hitproof_page_compare"); });
+  report(device, c, "poison_fill", bytes, [&] { batch.walk("hitproof_page_fill"); });
+  report(device, c, "residue", bytes, [&] { batch.walk("hitproof_page_residue"); });
+  report(device, c, "nonzero", bytes, [&] { batch.walk("hitproof_page_nonzero"); });
+  report(device, c, "copy", 2 * bytes, [&] { batch.walk("hitproof_page_copy"); });
+  report(device, c, "digest", bytes, [&] { batch.digest(false); });
+  report(device, c, "digest_nonzero", bytes, [&] { batch.digest(true); });
+  device.free(a);
+  device.free(b);
+}
+
+} // namespace
+} // namespace hitproof::gpu_test
+
+int main() {
+  using namespace hitproof::gpu_test;
+  std::string why;
+  Device* device = Device::open(why);
+  if (device == nullptr) {
+    std::printf("skipped: %s\n", why.c_str());
+    return 77;
+  }
+  constexpr std::uint64_t mib = 1024 * 1024;
+  run(*device, mixed("checkpoint", 54'800'000));
+  run(*device, mixed("mixed_1GiB", 1024 * mib));
+  run(*device, mixed("mixed_4GiB", 4096 * mib));
+  run(*device, even("even_1GiB", 1024 * mib, mib));
+  run(*device, even("small_1GiB", 1024 * mib, 2048));
+  run(*device, even("even_16MiB", 16 * mib, mib));
+  run(*device, even("even_1MiB", mib, 64 * 1024));
+  return 0;
+}
