@@ -113,7 +113,7 @@ void Rank::report_profile(int phase, const KernelProfile& selected) {
 std::unique_ptr<RankModel> Rank::make_model(const RankStart& start, const ModelConfig& config) {
   return std::make_unique<RankModel>(config, *geometry_, profile_, start.weight_seed, options_.rank,
                                      start.tp, exchange_ ? *exchange_ : *meeting_,
-                                     memory_->regions());
+                                     memory_->regions(), *options_.kernels, compute_->get());
 }
 
 void Rank::start(const RankStart& start) {

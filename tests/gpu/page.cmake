@@ -1,8 +1,7 @@
 # Tests that need a GPU. They are built wherever the toolkit is, open the driver at run time, and report
 # themselves as skipped where there is no device.
-find_path(HITPROOF_CUDA_INCLUDE crt/host_defines.h
-  PATHS ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES include NO_DEFAULT_PATH)
-if(HITPROOF_CUDA_INCLUDE AND HITPROOF_NVCC AND HITPROOF_PAGE_CUDA)
+set(HITPROOF_CUDA_INCLUDE ${CUDAToolkit_INCLUDE_DIRS})
+if(HITPROOF_CUDA AND HITPROOF_PAGE_CUDA)
   add_library(gpu_device STATIC device.cpp)
   target_link_libraries(gpu_device PUBLIC hitproof_options hitproof_kernels_page_cuda
     hitproof_kernels_page ${CMAKE_DL_LIBS})
@@ -20,9 +19,7 @@ endif()
 
 # Programs that move bytes by one route each, with the runtime linked dynamically and statically, and what
 # the probe must have recorded of it.
-find_library(HITPROOF_CUDART cudart HINTS ${HITPROOF_CUDA_INCLUDE}/../lib64 NO_DEFAULT_PATH)
-find_library(HITPROOF_CUDART_STATIC cudart_static HINTS ${HITPROOF_CUDA_INCLUDE}/../lib64 NO_DEFAULT_PATH)
-if(HITPROOF_CUDA_INCLUDE AND HITPROOF_NVCC AND HITPROOF_CUDART AND TARGET hitproof_cli)
+if(HITPROOF_CUDA AND TARGET hitproof_cli)
   set(routes_kernel ${CMAKE_CURRENT_BINARY_DIR}/routes_kernel.o)
   set(arch_flags)
   foreach(arch IN ITEMS 80 90 100 120)
@@ -47,6 +44,6 @@ if(HITPROOF_CUDA_INCLUDE AND HITPROOF_NVCC AND HITPROOF_CUDART AND TARGET hitpro
       set_tests_properties(${variant} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 LABELS gpu)
     endif()
   endforeach()
-  target_link_libraries(gpu_routes PRIVATE ${HITPROOF_CUDART})
-  target_link_libraries(gpu_routes_static PRIVATE ${HITPROOF_CUDART_STATIC})
+  target_link_libraries(gpu_routes PRIVATE CUDA::cudart)
+  target_link_libraries(gpu_routes_static PRIVATE CUDA::cudart_static)
 endif()
