@@ -109,6 +109,7 @@ int run(int argc, char** argv) {
     std::printf("%s\n", describe(line).c_str());
     return 0;
   }
+  if (line.command == Command::front) engine::hold_termination_signals();
   setenv("HITPROOF_SIM_SEED", std::to_string(line.front.seed).c_str(), 0);
   if (const std::string wrong = settle(line.device, argc, argv); !wrong.empty())
     return refuse(wrong);

@@ -48,15 +48,18 @@ class Signal {
   Fd fd_;
 };
 
-Fd termination_signals() {
-  // Blocked before any thread exists, so that every thread has them blocked and only the descriptor
-  // sees them.
+sigset_t termination_set() {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGTERM, SIGINT, SIGHUP})
     sigaddset(&set, number);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return set;
+}
+
+Fd termination_signals() {
+  hold_termination_signals();
   signal(SIGPIPE, SIG_IGN);
+  const sigset_t set = termination_set();
   return Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
@@ -254,6 +257,11 @@ class Front {
 };
 
 } // namespace
+
+void hold_termination_signals() {
+  const sigset_t set = termination_set();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
 
 int run_front(const FrontOptions& options) {
   try {
