@@ -7,6 +7,8 @@ namespace {
 const Sentence sentences[] = {
     {"profile_not_in_force",
      "Rank {rank}: the profile asks for {expected}, the kernel used {actual}."},
+    {"profile_not_exercised",
+     "Rank {rank}: no kernel that takes the choice {expected} ran, so it was not used."},
     {"profile_not_read_back",
      "Rank {rank}: the choice {expected} was never read back after the run."},
     {"profile_changed",

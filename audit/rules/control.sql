@@ -12,7 +12,10 @@ model_rank AS (SELECT DISTINCT rank FROM entry WHERE origin = 0)
 SELECT 'profile_not_in_force' AS violation, 'fail' AS effect, t_ns AS at_ns, rank AS rank, NULL AS transfer,
        NULL AS request, NULL AS entry, NULL AS block, NULL AS op, name || '=' || recorded AS expected,
        selected AS actual
-  FROM profile WHERE recorded <> selected
+  FROM profile WHERE recorded <> selected AND selected <> ''
+UNION ALL -- a kernel that never ran chose nothing, and changed nothing
+SELECT 'profile_not_exercised', 'note', t_ns, rank, NULL, NULL, NULL, NULL, NULL, name, NULL
+  FROM choice WHERE used = ''
 UNION ALL
 SELECT 'profile_not_read_back', 'inconclusive', t_ns, rank, NULL, NULL, NULL, NULL, NULL, name, NULL
   FROM choice WHERE used IS NULL

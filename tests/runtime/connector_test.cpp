@@ -24,7 +24,8 @@ struct Engine {
   Engine(const ServerProcess& server, uint64_t number, Break broken = Break::none,
          const std::string& seed = "seed 1")
       : geometry(find_preset("micro"), 4, 1), memory(geometry, blocks),
-        connector({0, 1, number, broken, ""}, geometry, memory, server.connect(),
+        connector({.rank = 0, .tp = 1, .instance = number, .broken = broken, .break_name = ""},
+                  geometry, memory, server.connect(),
                   {{"weights", text_digest(seed)}, {"rank", text_digest("0")}}),
         front(server.connect()), chunk(static_cast<uint32_t>(geometry.block_tokens)) {
     front.send(Hello{number});

@@ -1,0 +1,75 @@
+// Golden archives: each is unpacked, verified and audited as a reader would, on this machine and
+// without the device that made it, and must give the figures that stand beside it.
+#include "tests/e2e/run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+
+namespace hitproof::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Golden : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const fs::path packed = fs::path(HITPROOF_GOLDEN_DIR) / (GetParam() + ".tar.xz");
+    ASSERT_EQ(run({"sh", "-c",
+                   "cd '" + dir_.path() + "' && '" HITPROOF_CMAKE "' -E tar xf '" +
+                       packed.string() + "'"})
+                  .exit_code,
+              0);
+  }
+  TempDir dir_{"golden"};
+};
+
+// Every figure that is expected, wherever it stands; what is not expected is not looked at.
+void expect_figures(const nlohmann::json& expected, const nlohmann::json& found,
+                    const std::string& at) {
+  for (const auto& [key, value] : expected.items()) {
+    const std::string name = at + key;
+    ASSERT_TRUE(found.contains(key)) << name;
+    if (value.is_object())
+      expect_figures(value, found[key], name + ".");
+    else
+      EXPECT_EQ(found[key], value) << name;
+  }
+}
+
+TEST_P(Golden, IsWholeAndGivesItsFigures) {
+  const Outcome verified = run({program("hitproof"), "verify", dir_.path()});
+  EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.err;
+  std::ifstream file(fs::path(HITPROOF_GOLDEN_DIR) / (GetParam() + ".json"));
+  const auto expected = nlohmann::json::parse(file);
+  int code = -1;
+  const auto audit = audit_json(dir_.path(), &code);
+  EXPECT_EQ(code, 0);
+  expect_figures(expected, audit, "");
+}
+
+// The control: one digest of one page is another, and the pages no longer agree.
+TEST_P(Golden, AChangedDigestIsSeen) {
+  const std::string change =
+      "UPDATE page_digest SET content = page WHERE rowid = (SELECT MAX(rowid) FROM page_digest "
+      "WHERE content <> page)";
+  ASSERT_EQ(run({"sqlite3", dir_.path("data/recording.sqlite"), change}).exit_code, 0);
+  EXPECT_EQ(run({program("hitproof"), "audit", dir_.path()}).exit_code, 4);
+  const Outcome despite =
+      run({program("hitproof"), "audit", dir_.path(), "--despite-damage", "--json"});
+  EXPECT_EQ(despite.exit_code, 1) << despite.err;
+  const auto audit = nlohmann::json::parse(despite.out, nullptr, false);
+  ASSERT_FALSE(audit.is_discarded());
+  EXPECT_EQ(rule_verdict(audit, "pages"), "fail");
+}
+
+INSTANTIATE_TEST_SUITE_P(Archives, Golden, testing::Values("h200-paper-study"),
+                         [](const auto& archive) {
+                           std::string name = archive.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+} // namespace
+} // namespace hitproof::e2e
