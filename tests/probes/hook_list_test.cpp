@@ -88,7 +88,8 @@ TEST(HookList, IsExactlyWhatTheLibraryExports) {
         "request",       "admission",     "lookup",         "lookup_answer", "key_input",
         "content_input", "step",          "step_request",   "block",         "state",
         "transfer",      "transfer_page", "transfer_ready", "transfer_done", "tail_read",
-        "pooled_key",    "tail_step",     "wait",           "reuse",         "flush"}) {
+        "pooled_key",    "tail_step",     "wait",           "reuse",         "internal_event",
+        "flush"}) {
     expected.insert(std::string("hitproof_") + call);
   }
   EXPECT_EQ(exported(HITPROOF_PROBE_LIBRARY), expected);

@@ -3,6 +3,7 @@
 #include "engine/runtime/collectives.h"
 #include "engine/runtime/keys.h"
 #include "engine/runtime/rank_process.h"
+#include "engine/sim/cudart_subset.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -221,9 +222,17 @@ int serve_as_rank(int argc, char** argv) {
   if (argc != 6 || std::strcmp(argv[1], "--rank") != 0) return -1;
   RankOptions options{std::atoi(argv[2]), std::atoi(argv[3]), std::atoi(argv[4])};
   // On the simulated device the CPU's kernels reach device memory too: all that differs from a GPU
-  // is that they are done when the call returns.
+  // is that they are done when the call returns. So the first of a step waits for what the stream
+  // brings it, the token ids and block tables.
   kernels::ModelKernels on_device = kernels::cpu_model_kernels();
   on_device.device = true;
+  on_device.gather_rows = [](void* stream, const float* table, int64_t table_stride,
+                             const int32_t* index, int rows, int cols, float* out,
+                             int64_t out_stride) {
+    cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
+    kernels::cpu_model_kernels().gather_rows(nullptr, table, table_stride, index, rows, cols, out,
+                                             out_stride);
+  };
   if (std::strcmp(argv[5], "device") == 0) options.kernels = &on_device;
   return run_rank(options);
 }
