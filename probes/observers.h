@@ -23,6 +23,13 @@ inline void* made(const Call& call, void* const* out) noexcept {
 
 // A call of which nothing but its number and bytes can be seen.
 void counted(const Call& call, std::uint64_t bytes) noexcept;
+// Bytes of a batch by its list of sizes; 0 where there is none.
+inline std::uint64_t total(const std::size_t* sizes, std::size_t count) noexcept {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; sizes != nullptr && i < count; ++i)
+    sum += sizes[i];
+  return sum;
+}
 
 // ---- copies (observe_copy.cpp)
 struct Range {
