@@ -71,19 +71,6 @@ __device__ KeyPlace place_of(const IndexerShape& shape, const PagedCache& cache,
           page + static_cast<int64_t>(page_states) * shape.dim + 4 * slot};
 }
 
-// Pages have no alignment: numbers go byte by byte.
-__device__ void store_bytes(uint8_t* to, float value) {
-  const uint32_t bits = __float_as_uint(value);
-  for (int i = 0; i < 4; ++i)
-    to[i] = static_cast<uint8_t>(bits >> (8 * i));
-}
-__device__ float load_bytes(const uint8_t* from) {
-  uint32_t bits = 0;
-  for (int i = 0; i < 4; ++i)
-    bits |= static_cast<uint32_t>(from[i]) << (8 * i);
-  return __uint_as_float(bits);
-}
-
 struct Append {
   IndexerShape shape;
   const float* ki;

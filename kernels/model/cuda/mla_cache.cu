@@ -14,19 +14,6 @@ __device__ uint8_t* record_of(const PagedCache& cache, int64_t token, int bytes)
   return cache.base + block * cache.block_stride + token % cache.block_tokens * bytes;
 }
 
-// Pages have no alignment: numbers go byte by byte.
-__device__ void store_bytes(uint8_t* to, float value) {
-  const uint32_t bits = __float_as_uint(value);
-  for (int i = 0; i < 4; ++i)
-    to[i] = static_cast<uint8_t>(bits >> (8 * i));
-}
-__device__ float load_bytes(const uint8_t* from) {
-  uint32_t bits = 0;
-  for (int i = 0; i < 4; ++i)
-    bits |= static_cast<uint32_t>(from[i]) << (8 * i);
-  return __uint_as_float(bits);
-}
-
 // A warp a record's tile.
 __global__ void append_kernel(LatentRecord rec, const float* c, int64_t c_stride, int64_t first,
                               int64_t tiles, PagedCache cache) {

@@ -76,4 +76,17 @@ __device__ inline uint8_t to_e4m3(float v) {
   return static_cast<uint8_t>(code | sign);
 }
 
+// Pages have no alignment: numbers go byte by byte.
+__device__ inline void store_bytes(uint8_t* to, float value) {
+  const uint32_t bits = __float_as_uint(value);
+  for (int i = 0; i < 4; ++i)
+    to[i] = static_cast<uint8_t>(bits >> (8 * i));
+}
+__device__ inline float load_bytes(const uint8_t* from) {
+  uint32_t bits = 0;
+  for (int i = 0; i < 4; ++i)
+    bits |= static_cast<uint32_t>(from[i]) << (8 * i);
+  return __uint_as_float(bits);
+}
+
 } // namespace hitproof::kernels::cuda
