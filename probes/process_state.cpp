@@ -2,6 +2,7 @@
 
 #include "poison/pattern.h"
 #include "probes/coverage.h"
+#include "probes/cupti_bytes.h"
 #include "probes/hitproof.h"
 #include "probes/intercept.h"
 #include "probes/libraries.h"
@@ -62,6 +63,7 @@ void after_fork_in_child() noexcept {
   thread_state = ThreadState{};
   forget_addresses_after_fork();
   forget_counters_after_fork();
+  forget_cupti_after_fork();
   forget_graphs_after_fork();
   forget_device_work_after_fork();
   forget_page_kernels_after_fork();
@@ -196,13 +198,16 @@ namespace {
 // comes earlier starts the recording itself.
 __attribute__((constructor)) void at_load() {
   if (!recording()) return;
+  start_cupti();
   const CudaLibraries seen = cuda_libraries();
   if (stay_out_if_ambiguous()) return;
   if (seen.runtimes + seen.drivers > 0) write_hook_records_once();
 }
 
 __attribute__((destructor)) void at_exit() {
-  if (recording()) flush_coverage();
+  if (!recording()) return;
+  flush_cupti();
+  flush_coverage();
 }
 
 } // namespace
