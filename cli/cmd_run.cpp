@@ -33,8 +33,9 @@ struct RunCommand : Command {
   void add(CLI::App& app) override {
     app.add_option("--out", out, "Folder of the recording; must not exist or be empty")->required();
     app.add_option("--probes", probes.probes,
-                   "all, or metadata (calls and announcements only), or off")
-        ->check(CLI::IsMember({"all", "metadata", "off"}))
+                   "all, digests (of announced pages at both ends, nothing else), metadata (calls "
+                   "and announcements only) or off")
+        ->check(CLI::IsMember({"all", "digests", "metadata", "off"}))
         ->capture_default_str();
     app.add_option("--save-delay-ms", probes.save_delay_ms,
                    "Delay put into every announced save, milliseconds")

@@ -80,8 +80,9 @@ struct StudyCommand : Command {
         ->capture_default_str();
     study
         ->add_option("--probes", options.probes,
-                     "all, metadata (calls and announcements only) or off")
-        ->check(CLI::IsMember({"all", "metadata", "off"}))
+                     "all, digests (of pages at both ends, nothing else), metadata (calls and "
+                     "announcements only) or off")
+        ->check(CLI::IsMember({"all", "digests", "metadata", "off"}))
         ->capture_default_str();
     study
         ->add_option("--save-delay-ms", options.save_delay_ms,

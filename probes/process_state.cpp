@@ -46,6 +46,10 @@ Settings read_environment(const char* directory) noexcept {
   s.mode = HITPROOF_MODE_LEDGER;
   s.recording_tag = poison::recording_tag(directory);
   if (says("HITPROOF_PROBES", "metadata")) return s;
+  if (says("HITPROOF_PROBES", "digests")) {
+    s.mode |= HITPROOF_MODE_DIGESTS;
+    return s;
+  }
   s.mode |=
       HITPROOF_MODE_DIGESTS | HITPROOF_MODE_POISON | HITPROOF_MODE_TAILS | HITPROOF_MODE_COMPARE;
   s.delay_ns = number("HITPROOF_SAVE_DELAY_MS") * 1'000'000u;
@@ -159,6 +163,8 @@ bool stay_out_if_ambiguous() noexcept {
   }
   return true;
 }
+
+bool role_announced() noexcept { return role_text[0] != '\0'; }
 
 void write_process_record(const char* role, std::int32_t rank) noexcept {
   if (role[0] != '\0') {

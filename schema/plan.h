@@ -39,7 +39,7 @@ struct Plan {
   std::uint32_t tokens = 64;          // generated per operation
   std::vector<std::string> arms = {"control", "candidate"};
   std::string lookup = "strict"; // strict, full
-  std::string probes = "all";    // all, metadata, off
+  std::string probes = "all";    // all, digests, metadata, off
   std::uint32_t save_delay_ms = 0;
   std::string break_name;  // empty: a sound engine
   std::string tail_effect; // empty, observe, effective, naive
