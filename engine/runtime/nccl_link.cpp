@@ -45,9 +45,10 @@ void NcclLink::connect() {
       throw CollectiveError("the ranks have loaded different versions of NCCL");
   nccl::Config config;
   const std::lock_guard lock(mutex_);
-  settle("ncclCommInitRankConfig",
-         library_.comm_init_rank_config(&comm_, host_.size(), cards.front().id, host_.rank(),
-                                        &config));
+  const nccl::Result begun =
+      library_.comm_init_rank_config(&comm_, host_.size(), cards.front().id, host_.rank(), &config);
+  // Whatever it says: the group is made when NCCL, asked once more, says so.
+  settle("ncclCommInitRankConfig", begun == nccl::success ? nccl::in_progress : begun);
 }
 
 NcclLink::~NcclLink() {

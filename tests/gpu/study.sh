@@ -6,11 +6,12 @@
 # Run from a folder with bin/ and lib/ as the build makes them (the build folder, or a copy of it).
 # OUT: folder for archives and answers, new or empty (default out/gpu). STEP: of "look smoke
 # metadata all broken"; default: all of them, in this order; and "two": two ranks on two GPUs over
-# NCCL. Environment: GPUS (default 0; 0,1,2,3 gives every rank a GPU of its own; of "two" 0,1),
-# TORCH_LIB (folder of libtorch_cpu.so where the loader does not find it), HITPROOF_NCCL (file of
-# NCCL where the loader does not find it), SIZE (seconds for one paper study, default 540), LENGTHS
-# (of the paper study of "two"; default: the nine of the preset), BREAKS (names; default all),
-# DEVICE=sim (a rehearsal on the simulated device: of "two" without NCCL).
+# NCCL ("two-micro" and "two-paper" are its studies alone). Environment: GPUS (default 0; 0,1,2,3
+# gives every rank a GPU of its own; of "two" 0,1), TORCH_LIB (folder of libtorch_cpu.so where the
+# loader does not find it), HITPROOF_NCCL (file of NCCL where it is not found), SIZE (seconds for
+# one paper study, default 540), LENGTHS (of the paper study of "two"; default: the nine of the
+# preset), BREAKS (names; default all), DEVICE=sim (a rehearsal on the simulated device; of "two"
+# without NCCL).
 #
 # Writes OUT/steps.txt (step, exit code, wanted code, seconds) and OUT/*.json (the audits). Exit
 # status 0 where every step ended as it must: 0 for a sound engine, 1 or 3 for a broken one (a break
@@ -77,6 +78,39 @@ micro_lengths() {
   echo "$((2 * c - 1)),$((2 * c)),$((2 * c + 1)),$((3 * c))"
 }
 
+# two_ranks look|micro|paper: two ranks on two GPUs over NCCL; on the simulated device without it.
+two_ranks() {
+  gpus=${GPUS:-0,1}
+  over_nccl="--collectives nccl"
+  other_way="--collectives ipc"
+  # The simulated device has one way to sum: there, other seeds make the arm that has no control.
+  [ "$device" = cuda ] || { over_nccl="" other_way="--seed 43"; }
+  # Options without spaces in them, or none: they are to be split.
+  # shellcheck disable=SC2086
+  case $1 in
+  look)
+    nvidia-smi topo -m >"$out/logs/topology.out" 2>&1
+    step two-look 60 0 bin/hitproof-engine describe --preset paper --tp 2 --device "$device" \
+      --gpus "$gpus" $over_nccl || exit 1
+    cp "$out/logs/two-look.out" "$out/two-look.json"
+    # The operations by themselves; 77: no two GPUs.
+    if [ "$device" = cuda ] && [ -x bin/gpu_nccl_test ]; then
+      step two-nccl 300 0 bin/gpu_nccl_test
+    fi
+    ;;
+  micro)
+    study two-micro 240 0 --preset micro --tp 2 --probes all $over_nccl
+    # Its control: over an arm that sums another way nothing is proved.
+    study two-other-arm 240 "1 3" --preset micro --tp 2 $other_way --arms candidate \
+      --reference "$out/two-micro/control"
+    ;;
+  paper)
+    study two-paper "$size" 0 --preset paper --tp 2 --probes all $over_nccl \
+      ${LENGTHS:+--lengths "$LENGTHS"}
+    ;;
+  esac
+}
+
 for wanted_step in $steps; do
   case $wanted_step in
   look)
@@ -106,29 +140,12 @@ for wanted_step in $steps; do
     done
     ;;
   two)
-    gpus=${GPUS:-0,1}
-    over_nccl="--collectives nccl"
-    over_ipc="--collectives ipc"
-    [ "$device" = cuda ] || { over_nccl="" over_ipc="--seed 43"; }
-    nvidia-smi topo -m >"$out/logs/topology.out" 2>&1
-    # shellcheck disable=SC2086
-    step two-look 60 0 bin/hitproof-engine describe --preset paper --tp 2 --device "$device" \
-      --gpus "$gpus" $over_nccl || exit 1
-    cp "$out/logs/two-look.out" "$out/two-look.json"
-    # The operations by themselves; 77: no two GPUs.
-    if [ "$device" = cuda ] && [ -x bin/gpu_nccl_test ]; then
-      step two-nccl 300 0 bin/gpu_nccl_test
-    fi
-    # shellcheck disable=SC2086
-    study two-micro 240 0 --preset micro --tp 2 $over_nccl
-    # Its control: against an arm that sums another way (the simulated device has one way: other
-    # seeds), nothing is proved.
-    # shellcheck disable=SC2086
-    study two-other-arm 240 "1 3" --preset micro --tp 2 $over_ipc --arms candidate \
-      --reference "$out/two-micro/control"
-    # shellcheck disable=SC2086
-    study two-paper "$size" 0 --preset paper --tp 2 --probes all $over_nccl \
-      ${LENGTHS:+--lengths "$LENGTHS"}
+    two_ranks look
+    two_ranks micro
+    two_ranks paper
+    ;;
+  two-micro | two-paper)
+    two_ranks "${wanted_step#two-}"
     ;;
   *)
     echo "study.sh: no step '$wanted_step'" >&2
