@@ -171,7 +171,8 @@ Result ncclCommInitRankConfig(Comm* comm, int size, UniqueId id, int rank, Confi
   made->rank = rank;
   made->size = size;
   made->name = id.content;
-  made->shared->attached.fetch_add(1);
+  // Nobody comes after the last; a rank that ends without leaving the group leaves no memory.
+  if (made->shared->attached.fetch_add(1) + 1 == size) ::shm_unlink(id.content);
   *comm = made;
   return in_progress;
 }
