@@ -107,6 +107,7 @@ Complaint check_study(const Plan& plan) {
     return wrong("study.break", "\"" + plan.break_name + "\" is not a name");
   if (auto c = one_of("study.tail_effect", plan.tail_effect, {"", "observe", "effective", "naive"}))
     return c;
+  if (auto c = one_of("study.collectives", plan.collectives, {"", "nccl"})) return c;
   return within("study.tp", plan.tp, 1, most_ranks);
 }
 
