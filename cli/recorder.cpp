@@ -1,9 +1,8 @@
 #include "cli/recorder.h"
 
-#include <algorithm>
-
 #include "cli/process.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <time.h>
