@@ -4,6 +4,7 @@
 #include "schema/drain.h"
 #include "schema/manifest.h"
 #include "schema/plain_file.h"
+#include "schema/ro_crate.h"
 
 #include <cerrno>
 #include <chrono>
@@ -78,12 +79,19 @@ Status check_payload_file(const std::string& dir, const bag::File& file) {
   return {};
 }
 
-Result<std::vector<bag::Line>> hash_payload(const std::string& dir, ArchiveInfo* info) {
+// With "data/" before each path.
+Result<std::vector<bag::File>> list_payload(const std::string& dir) {
   Result<std::vector<bag::File>> files = bag::list_files(dir + "/data");
-  if (!files.ok()) return files.status();
+  if (files.ok())
+    for (bag::File& file : *files)
+      file.path.insert(0, "data/");
+  return files;
+}
+
+Result<std::vector<bag::Line>>
+hash_payload(const std::string& dir, const std::vector<bag::File>& files, ArchiveInfo* info) {
   std::vector<std::string> paths;
-  for (bag::File& file : *files) {
-    file.path.insert(0, "data/");
+  for (const bag::File& file : files) {
     if (Status status = check_payload_file(dir, file); !status.ok()) return status;
     paths.push_back(dir + "/" + file.path);
     ++info->files;
@@ -93,7 +101,7 @@ Result<std::vector<bag::Line>> hash_payload(const std::string& dir, ArchiveInfo*
   std::vector<bag::Line> lines;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     if (!digests[i].ok()) return digests[i].status();
-    lines.push_back({*digests[i], (*files)[i].path});
+    lines.push_back({*digests[i], files[i].path});
   }
   return lines;
 }
@@ -120,7 +128,9 @@ Result<ArchiveInfo> close_archive(const std::string& dir,
   if (Status status = write_fresh(dir + "/" + bag::tag_manifest, ""); !status.ok()) return status;
   fs::remove(dir + "/" + bag::tag_manifest, error);
   ArchiveInfo info;
-  Result<std::vector<bag::Line>> payload = hash_payload(dir, &info);
+  const Result<std::vector<bag::File>> files = list_payload(dir);
+  if (!files.ok()) return files.status();
+  Result<std::vector<bag::Line>> payload = hash_payload(dir, *files, &info);
   if (!payload.ok()) return payload.status();
   const std::string manifest = bag::write_lines(*payload);
   // What a reader would refuse is not written.
@@ -136,9 +146,11 @@ Result<ArchiveInfo> close_archive(const std::string& dir,
                          bag::version_label + ": " + std::to_string(bag::archive_version) + "\n";
   for (const auto& [label, value] : facts)
     bag_info += label + ": " + one_line(value) + "\n";
-  Status status = write_tag_files(dir, {{bag::info, bag_info},
-                                        {bag::declaration, bag::declaration_text},
-                                        {bag::manifest, manifest}});
+  Status status =
+      write_tag_files(dir, {{bag::info, bag_info},
+                            {bag::declaration, bag::declaration_text},
+                            {bag::manifest, manifest},
+                            {bag::ro_crate, bag::ro_crate_text(*files, today(), facts)}});
   if (!status.ok()) return status;
   return info;
 }
@@ -172,6 +184,8 @@ const char* archive_problem_name(ArchiveProblemKind kind) noexcept {
     return "unreadable";
   case ArchiveProblemKind::leftover:
     return "leftover";
+  case ArchiveProblemKind::bad_attestation:
+    return "bad_attestation";
   }
   return "unknown";
 }

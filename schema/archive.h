@@ -27,6 +27,7 @@ enum class ArchiveProblemKind {
   newer_format, // bag or recording of a version this program does not read
   unreadable,   // the operating system refused
   leftover,     // journals that were never drained into the recording
+  bad_attestation, // the signed statement is not one about this archive, or not by that key
 };
 
 const char* archive_problem_name(ArchiveProblemKind kind) noexcept; // "missing_file"
