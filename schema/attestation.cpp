@@ -131,6 +131,8 @@ Result<Claim> check_attestation(const std::string& dir, const SigningKey* key) {
   if (key != nullptr && !is_sealed_by(*envelope, *key))
     return refused("its signature is not that of this text by key " + key->id());
   const auto digests = hash_manifests(dir);
+  if (digests.code() == Code::not_found)
+    return refused("is about manifests, and one of them is not there");
   if (!digests.ok()) return digests.status();
   return read_statement(*envelope, digests->manifest, digests->tag_manifest);
 }

@@ -63,6 +63,8 @@ Result<std::string> decode_path(std::string_view path) {
     if (static_cast<unsigned char>(path[i]) >= 0x80)
       return refused("the path has a character outside of ASCII, which can be spelled in two ways");
     if (path[i] == '\0') return refused("the path has a zero byte");
+    if (path[i] == '\r' || path[i] == '\n')
+      return refused("the path has a line's end that is not written %0D or %0A");
     if (path[i] != '%') {
       text += path[i];
       continue;

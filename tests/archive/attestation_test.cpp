@@ -91,7 +91,10 @@ TEST_F(Attestation, EveryFlippedBitOfTheEnvelopeIsRefused) {
   refusal(&key_);
 }
 
-TEST_F(Attestation, NoneIsNotFound) {
+TEST_F(Attestation, NoneIsNotFoundAndOneAboutNothingIsRefused) {
+  fs::rename(dir_.path() + "/manifest-sha256.txt", dir_.path() + "/aside");
+  EXPECT_THAT(refusal(nullptr), HasSubstr("one of them is not there"));
+  fs::rename(dir_.path() + "/aside", dir_.path() + "/manifest-sha256.txt");
   fs::remove(file());
   EXPECT_EQ(check_attestation(dir_.path(), &key_).code(), Code::not_found);
 }

@@ -157,6 +157,7 @@ TEST_F(ArchiveTest, MalformedManifestsNameTheLine) {
               HasSubstr("out of the archive"));
   EXPECT_THAT(message(std::string(64, 'a') + "  data/%2e%2e/%2e%2e/etc\n"),
               HasSubstr("percent sign"));
+  EXPECT_THAT(message(std::string(64, 'a') + "  data/z\r\n"), HasSubstr("line's end"));
   EXPECT_THAT(message(std::string(64, 'a') + "  data/./x\n"), HasSubstr("empty part"));
   EXPECT_THAT(message(std::string(64, 'a') + "  data//x\n"), HasSubstr("empty part"));
   EXPECT_THAT(message(std::string(64, 'A') + "  data/z\n"), HasSubstr("lower case"));

@@ -154,7 +154,7 @@ TEST_F(HostileDatabase, AReaderCanOnlyRead) {
        {"CREATE TEMP VIEW wait AS SELECT * FROM main.wait WHERE transfer > 5",
         "CREATE TEMP TABLE t AS SELECT * FROM wait", "CREATE INDEX temp.i ON t (transfer)",
         "DROP TABLE t", "WITH w AS (SELECT transfer FROM wait) SELECT COUNT(*) FROM w",
-        "DROP VIEW temp.wait", "PRAGMA mmap_size = 1048576"})
+        "SELECT transfer FROM wait", "DROP VIEW temp.wait", "PRAGMA mmap_size = 1048576"})
     EXPECT_TRUE(recording->execute(sql).ok()) << recording->execute(sql).to_string();
   EXPECT_FALSE(std::filesystem::exists(file() + "-journal"));
 }
