@@ -2,11 +2,13 @@
 #include "cli/output.h"
 #include "cli/report_output.h"
 #include "schema/archive.h"
+#include "schema/attestation.h"
 #include "schema/recording.h"
 
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace hitproof::cli {
 namespace {
@@ -15,15 +17,22 @@ using schema::ArchiveProblemKind;
 
 struct VerifyCommand : Command {
   std::string dir;
+  std::string key_file;
+  std::optional<schema::SigningKey> key;
+  std::optional<schema::Claim> claim; // what a signed statement beside the bag says
 
   const char* name() const override { return "verify"; }
   const char* summary() const override { return "Check an archive's files against its manifests"; }
   const char* examples() const override {
     return "  hitproof verify out/demo/candidate\n"
+           "  hitproof verify out/demo/candidate --key lab.key.pub\n"
            "  (cd out/demo/candidate && sha256sum -c manifest-sha256.txt)\n";
   }
   void add(CLI::App& app) override {
     app.add_option("DIR", dir, "Folder of the archive")->required();
+    app.add_option("--key", key_file,
+                   "Public Ed25519 key (PEM) that must have signed the archive's attestation")
+        ->type_name("PUB");
   }
 
   // The database must be whole as well: a file may be the one that was hashed and still not open.
@@ -35,6 +44,9 @@ struct VerifyCommand : Command {
           {newer ? ArchiveProblemKind::newer_format : ArchiveProblemKind::changed_file,
            "data/recording.sqlite", status.message()});
     };
+    // A file that is reported already is not the one that was hashed, and not opened.
+    for (const auto& p : problems)
+      if (p.file.starts_with("data/recording.sqlite")) return;
     auto recording = schema::Recording::open_existing(dir);
     if (recording.ok())
       add(recording->check_integrity());
@@ -42,12 +54,31 @@ struct VerifyCommand : Command {
       add(recording.status());
   }
 
+  // The statement must be about this archive whoever signed it; only a key tells who did.
+  void check_statement(std::vector<schema::ArchiveProblem>& problems) {
+    auto found = schema::check_attestation(dir, key ? &*key : nullptr);
+    if (found.ok()) {
+      claim = std::move(found).value();
+    } else if (found.code() != schema::Code::not_found) {
+      problems.push_back({ArchiveProblemKind::bad_attestation, schema::attestation_file,
+                          found.status().message()});
+    } else if (key) {
+      problems.push_back({ArchiveProblemKind::bad_attestation, schema::attestation_file,
+                          "a signature by key " + key->id() + " is asked for, but none is there"});
+    }
+  }
+
+  std::string words_of_claim() const {
+    return "attestation: " + claim->result + ", " + std::to_string(claim->passed.size()) +
+           " rules passed, " + std::to_string(claim->failed.size()) + " failed; " +
+           (key ? "signed by key " : "NOT CHECKED who signed it (--key), it names key ") +
+           claim->key_id;
+  }
+
   static int exit_code(const std::vector<schema::ArchiveProblem>& problems) {
     int code = exit_pass;
     for (const auto& p : problems) {
-      const bool open =
-          p.kind == ArchiveProblemKind::not_closed || p.kind == ArchiveProblemKind::leftover;
-      if (!open) return exit_damaged;
+      if (schema::is_damage(p.kind)) return exit_damaged;
       code = exit_inconclusive;
     }
     return code;
@@ -57,6 +88,10 @@ struct VerifyCommand : Command {
     nlohmann::ordered_json j;
     j["archive"] = dir;
     j["verdict"] = code == exit_pass ? "intact" : code == exit_damaged ? "damaged" : "not_closed";
+    if (claim)
+      j["attestation"] = {{"result", claim->result},
+                          {"key", claim->key_id},
+                          {"signature_checked", key.has_value()}};
     j["problems"] = nlohmann::ordered_json::array();
     for (const auto& p : problems) {
       j["problems"].push_back({{"kind", schema::archive_problem_name(p.kind)},
@@ -67,10 +102,19 @@ struct VerifyCommand : Command {
   }
 
   int run() override {
+    if (!key_file.empty()) {
+      auto read = schema::SigningKey::read_public(key_file);
+      if (!read.ok()) {
+        complain(read.status().message(), "name the .pub file that hitproof keygen wrote");
+        return exit_usage;
+      }
+      key = std::move(read).value();
+    }
     auto found = schema::verify_archive(dir);
     if (!found.ok()) return complain_about_archive(found.status(), dir);
     auto problems = std::move(found).value();
     check_database(problems);
+    check_statement(problems);
     const int code = exit_code(problems);
     if (common.json) {
       print_json(problems, code);
@@ -81,6 +125,7 @@ struct VerifyCommand : Command {
       out->line(std::string(schema::archive_problem_name(p.kind)) + "  " + p.file + ": " +
                 p.message);
     }
+    if (claim) out->line(words_of_claim());
     if (code == exit_pass)
       out->verdict("PASS: every file is the one that was written.", "hitproof audit " + dir);
     else if (code == exit_damaged) {

@@ -18,6 +18,15 @@ if(HITPROOF_SANITIZE)
   target_link_options(hitproof_options INTERFACE -fsanitize=${HITPROOF_SANITIZE})
 endif()
 
+option(HITPROOF_FUZZ "Build the fuzz targets of tests/fuzz for libFuzzer (needs clang)" OFF)
+if(HITPROOF_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "HITPROOF_FUZZ needs clang: configure with -DCMAKE_CXX_COMPILER=clang++")
+  endif()
+  target_compile_options(hitproof_options INTERFACE -fsanitize=fuzzer-no-link,address -fno-omit-frame-pointer)
+  target_link_options(hitproof_options INTERFACE -fsanitize=address)
+endif()
+
 # hitproof_library(NAME SOURCES... ) : a static library of one room.
 function(hitproof_library name)
   add_library(${name} STATIC ${ARGN})

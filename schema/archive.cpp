@@ -1,8 +1,10 @@
 // Writing an archive's bag files; archive_verify.cpp reads them.
 #include "schema/archive.h"
 
-#include "schema/bag.h"
 #include "schema/drain.h"
+#include "schema/manifest.h"
+#include "schema/plain_file.h"
+#include "schema/ro_crate.h"
 
 #include <cerrno>
 #include <chrono>
@@ -25,9 +27,8 @@ std::string today() {
   return text;
 }
 
-// Appears whole or not at all, and is on the disk when the next one is begun: a bag whose last file
-// is there is complete.
-Status write_file(const std::string& path, const std::string& text) {
+// `path` with ".new" behind it, on the disk when this returns.
+Status write_fresh(const std::string& path, const std::string& text) {
   const std::string fresh = path + ".new";
   const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return Status::from_errno(errno, "create " + fresh);
@@ -38,7 +39,6 @@ Status write_file(const std::string& path, const std::string& text) {
     if (n < 0) {
       const int error = errno;
       ::close(fd);
-      ::unlink(fresh.c_str());
       return Status::from_errno(error, "write " + fresh);
     }
     at += static_cast<std::size_t>(n);
@@ -46,33 +46,62 @@ Status write_file(const std::string& path, const std::string& text) {
   const bool synced = ::fsync(fd) == 0;
   const int error = errno;
   ::close(fd);
-  if (!synced) return Status::from_errno(error, "sync " + fresh);
-  if (::rename(fresh.c_str(), path.c_str()) != 0)
-    return Status::from_errno(errno, "rename " + fresh);
+  return synced ? Status() : Status::from_errno(error, "sync " + fresh);
+}
+
+using TagFiles = std::vector<std::pair<std::string, std::string>>; // name, text; ascending
+
+// The last one is the tag manifest, whose fresh copy tells a reader that the close was cut off.
+Status write_tag_files(const std::string& dir, TagFiles files) {
+  std::vector<bag::Line> lines;
+  for (const auto& [name, text] : files)
+    lines.push_back({sha256(text), name});
+  files.emplace_back(bag::tag_manifest, bag::write_lines(lines));
+  Status status;
+  for (const auto& [name, text] : files)
+    if (status.ok()) status = write_fresh(dir + "/" + name, text);
+  for (const auto& [name, text] : files)
+    if (status.ok() &&
+        ::rename((dir + "/" + name + ".new").c_str(), (dir + "/" + name).c_str()) != 0)
+      status = Status::from_errno(errno, "rename " + dir + "/" + name + ".new");
+  return status;
+}
+
+Status check_payload_file(const std::string& dir, const bag::File& file) {
+  const std::string where = dir + "/" + file.path + ": ";
+  if (!file.regular)
+    return Status(Code::invalid_argument,
+                  where + "not a plain file; an archive holds no links or special files");
+  Status named = bag::check_portable(file.path);
+  if (!named.ok())
+    return Status(Code::invalid_argument,
+                  where + named.message() + "; rename it, then close again");
   return {};
 }
 
-std::string manifest_text(const std::vector<bag::Line>& lines) {
-  std::string text;
-  for (const bag::Line& line : lines)
-    text += to_hex(line.digest) + "  " + bag::encode_path(line.path) + "\n";
-  return text;
+// With "data/" before each path.
+Result<std::vector<bag::File>> list_payload(const std::string& dir) {
+  Result<std::vector<bag::File>> files = bag::list_files(dir + "/data");
+  if (files.ok())
+    for (bag::File& file : *files)
+      file.path.insert(0, "data/");
+  return files;
 }
 
-Result<std::vector<bag::Line>> hash_payload(const std::string& dir, ArchiveInfo* info) {
-  Result<std::vector<bag::File>> files = bag::list_payload(dir);
-  if (!files.ok()) return files.status();
-  std::vector<bag::Line> lines;
-  for (const bag::File& file : *files) {
-    if (!file.regular)
-      return Status(Code::invalid_argument, dir + "/" + file.path +
-                                                ": not a plain file; an archive holds no links or "
-                                                "special files");
-    Result<Digest> digest = sha256_file(dir + "/" + file.path);
-    if (!digest.ok()) return digest.status();
-    lines.push_back({*digest, file.path});
+Result<std::vector<bag::Line>>
+hash_payload(const std::string& dir, const std::vector<bag::File>& files, ArchiveInfo* info) {
+  std::vector<std::string> paths;
+  for (const bag::File& file : files) {
+    if (Status status = check_payload_file(dir, file); !status.ok()) return status;
+    paths.push_back(dir + "/" + file.path);
     ++info->files;
     info->bytes += file.bytes;
+  }
+  const auto digests = hash_plain_files(paths);
+  std::vector<bag::Line> lines;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (!digests[i].ok()) return digests[i].status();
+    lines.push_back({*digests[i], files[i].path});
   }
   return lines;
 }
@@ -95,11 +124,21 @@ Result<ArchiveInfo> close_archive(const std::string& dir,
                                           "recording; drain them before closing");
   fs::remove_all(dir + "/journal", error);
 
-  // Without this file the bag counts as not closed while the others are rewritten.
+  // From here until the tag manifest is renamed the bag counts as not closed.
+  if (Status status = write_fresh(dir + "/" + bag::tag_manifest, ""); !status.ok()) return status;
   fs::remove(dir + "/" + bag::tag_manifest, error);
   ArchiveInfo info;
-  Result<std::vector<bag::Line>> payload = hash_payload(dir, &info);
+  const Result<std::vector<bag::File>> files = list_payload(dir);
+  if (!files.ok()) return files.status();
+  Result<std::vector<bag::Line>> payload = hash_payload(dir, *files, &info);
   if (!payload.ok()) return payload.status();
+  const std::string manifest = bag::write_lines(*payload);
+  // What a reader would refuse is not written.
+  if (manifest.size() > bag::max_manifest_bytes)
+    return Status(Code::unsupported,
+                  dir + ": the names of the payload's files are too long together");
+  if (const auto problems = bag::parse_manifest(manifest).problems; !problems.empty())
+    return Status(Code::invalid_argument, dir + ": the payload cannot be archived: " + problems[0]);
 
   std::string bag_info = "Bagging-Date: " + today() +
                          "\nPayload-Oxum: " + std::to_string(info.bytes) + "." +
@@ -107,18 +146,11 @@ Result<ArchiveInfo> close_archive(const std::string& dir,
                          bag::version_label + ": " + std::to_string(bag::archive_version) + "\n";
   for (const auto& [label, value] : facts)
     bag_info += label + ": " + one_line(value) + "\n";
-
-  Status status = write_file(dir + "/" + bag::declaration, bag::declaration_text);
-  if (status.ok()) status = write_file(dir + "/" + bag::info, bag_info);
-  if (status.ok()) status = write_file(dir + "/" + bag::manifest, manifest_text(*payload));
-  std::vector<bag::Line> tags;
-  for (const char* name : {bag::info, bag::declaration, bag::manifest}) {
-    if (!status.ok()) return status;
-    Result<Digest> digest = sha256_file(dir + "/" + name);
-    if (!digest.ok()) return digest.status();
-    tags.push_back({*digest, name});
-  }
-  status = write_file(dir + "/" + bag::tag_manifest, manifest_text(tags));
+  Status status =
+      write_tag_files(dir, {{bag::info, bag_info},
+                            {bag::declaration, bag::declaration_text},
+                            {bag::manifest, manifest},
+                            {bag::ro_crate, bag::ro_crate_text(*files, today(), facts)}});
   if (!status.ok()) return status;
   return info;
 }
@@ -126,6 +158,10 @@ Result<ArchiveInfo> close_archive(const std::string& dir,
 bool is_archive(const std::string& dir) {
   std::error_code error;
   return fs::is_regular_file(dir + "/" + bag::declaration, error);
+}
+
+bool is_damage(ArchiveProblemKind kind) noexcept {
+  return kind != ArchiveProblemKind::not_closed && kind != ArchiveProblemKind::leftover;
 }
 
 const char* archive_problem_name(ArchiveProblemKind kind) noexcept {
@@ -148,6 +184,8 @@ const char* archive_problem_name(ArchiveProblemKind kind) noexcept {
     return "unreadable";
   case ArchiveProblemKind::leftover:
     return "leftover";
+  case ArchiveProblemKind::bad_attestation:
+    return "bad_attestation";
   }
   return "unknown";
 }

@@ -103,7 +103,8 @@ Result<Digest> store_plan(const std::string& dir, const Plan& plan) {
   if (!status.ok()) return status;
   const std::string text = write_plan(plan);
   const std::string path = dir + "/data/plan.toml";
-  const Result<std::string> there = bag::read_text(path);
+  const Result<std::string> there = bag::read_text(path, bag::max_info_bytes);
+  if (!there.ok() && there.code() != Code::not_found) return there.status();
   if (there.ok() && *there != text)
     return Status(Code::invalid_argument,
                   path + ": another plan stands there; a plan is never changed after its start");

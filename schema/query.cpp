@@ -16,6 +16,8 @@ Status sqlite_status(sqlite3* db, int code, const std::string& what) {
     break;
   case SQLITE_CORRUPT:
   case SQLITE_NOTADB:
+  case SQLITE_TOOBIG:    // a value beyond what recordings hold
+  case SQLITE_INTERRUPT: // a look at the file went on beyond any recording
     kind = Code::corruption;
     break;
   case SQLITE_BUSY:
@@ -26,6 +28,7 @@ Status sqlite_status(sqlite3* db, int code, const std::string& what) {
   case SQLITE_RANGE:
   case SQLITE_CONSTRAINT:
   case SQLITE_MISMATCH:
+  case SQLITE_AUTH:
     kind = Code::invalid_argument;
     break;
   default:

@@ -21,15 +21,41 @@ Recording::Impl::~Impl() {
   sqlite3_close_v2(db);
 }
 
-Status Recording::Impl::open(const std::string& file, Access access, bool create) {
-  path = file;
-  int flags = access == Access::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
-  if (create) flags |= SQLITE_OPEN_CREATE;
+Status Recording::Impl::open_handle(const std::string& name, int flags) {
   // One thread at a time by contract; without the mutex an insert takes a tenth less.
-  int code = sqlite3_open_v2(path.c_str(), &db, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = sqlite3_open_v2(name.c_str(), &db, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   if (code != SQLITE_OK) return sqlite_status(db, code, "open " + path);
   sqlite3_busy_timeout(db, 5000);
   return {};
+}
+
+Status Recording::Impl::create(const std::string& file) {
+  path = file;
+  return open_handle(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+}
+
+Status Recording::Impl::open(const std::string& file, Access access) {
+  path = file;
+  const bool reading = access == Access::read_only;
+  const Result<DatabaseFile> found = look_at_database(path);
+  if (!found.ok()) return found.status();
+  const int mode = reading ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+  Status status =
+      open_handle(database_uri(path, reading && found->settled), mode | SQLITE_OPEN_URI);
+  if (!status.ok()) return status;
+  guard = std::make_unique<Guard>(path);
+  // Its definitions first, on which every statement depends; then its pages, in proportion to them.
+  guard->bound(db, 1'000'000);
+  guard->configure(db);
+  status = check_version();
+  if (status.ok()) status = guard->check_tables(db);
+  if (status.ok() && reading) {
+    guard->bound(db, 10'000'000 + 4 * static_cast<std::int64_t>(found->bytes));
+    status = guard->check_pages(db, *found);
+    guard->restrict_to_reading(db);
+  }
+  guard->lift(db);
+  return status;
 }
 
 Status Recording::Impl::exec(const std::string& sql) {
@@ -53,7 +79,8 @@ Status Recording::Impl::check_version() {
     // Tables come in one transaction: a database without any is one whose writer was killed before
     // it.
     Prepared tables;
-    if (Status s = tables.prepare(db, "SELECT COUNT(*) FROM sqlite_master"); !s.ok()) return s;
+    if (Status s = tables.prepare(db, "SELECT COUNT(*) FROM sqlite_master"); !s.ok())
+      return Status(Code::corruption, s.message());
     if (sqlite3_step(tables.get()) == SQLITE_ROW && sqlite3_column_int64(tables.get(), 0) == 0)
       return Status(Code::incomplete,
                     path +
@@ -85,7 +112,7 @@ Result<Recording> Recording::open_new(const std::string& dir) {
                   path +
                       " exists already; recordings are never overwritten: choose another folder");
   auto impl = std::make_unique<Impl>();
-  Status status = impl->open(path, Access::read_write, true);
+  Status status = impl->create(path);
   // Bigger pages, because rows are a few hundred bytes and arrive in order. Nothing is synced to
   // the disk before checkpoint(): a killed process loses nothing by that, and waiting for the disk
   // halves the rate. A power cut in the middle of a recording may damage it; check_integrity()
@@ -120,8 +147,7 @@ Result<Recording> Recording::open_file(const std::string& path, Access access) {
   if (!std::filesystem::is_regular_file(path, error))
     return Status(Code::not_found, path + ": no recording there");
   auto impl = std::make_unique<Impl>();
-  Status status = impl->open(path, access, false);
-  if (status.ok()) status = impl->check_version();
+  Status status = impl->open(path, access);
   if (status.ok() && access == Access::read_write)
     status = impl->exec("PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;");
   if (status.ok() && access == Access::read_write) status = impl->complete_tables();

@@ -3,6 +3,7 @@
 
 #include "schema/record_table.h"
 #include "schema/recording.h"
+#include "schema/recording_guard.h"
 
 #include <array>
 #include <set>
@@ -31,7 +32,10 @@ struct Recording::Impl {
   Impl& operator=(const Impl&) = delete;
   ~Impl();
 
-  Status open(const std::string& file, Access access, bool create);
+  Status create(const std::string& file);
+  // Under guard: recording_guard.h.
+  Status open(const std::string& file, Access access);
+  Status open_handle(const std::string& name, int flags);
   Status check_version();
   Status exec(const std::string& sql);
   // Runs a bound statement that returns no rows, and makes it ready for the next use.
@@ -44,6 +48,7 @@ struct Recording::Impl {
 
   sqlite3* db = nullptr;
   std::string path;
+  std::unique_ptr<Guard> guard;
   std::array<Prepared, 256> inserts;
   Prepared put_fact;
   Prepared put_operation;

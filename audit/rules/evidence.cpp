@@ -38,6 +38,8 @@ const Sentence sentences[] = {
      "The plan in the archive has SHA-256 {actual}, the recording was begun under {expected}."},
     {"plan_missing", "The recording names a plan ({expected}) that is not in the archive."},
     {"plan_not_registered", "No plan was hashed into the recording before the first operation."},
+    {"plan_registered_late", "The plan was registered at {actual} ns, after the first operation "
+                             "had begun ({expected} ns)."},
     {"control_under_another_plan",
      "The control arm was planned with other controls (their SHA-256 is {actual}) than "
      "this arm ({expected}): preset, device, collectives, tokens, ranks, seeds or kernel "
@@ -73,6 +75,13 @@ void check_plan(Context& context, const Rule& rule, RuleReport& report) {
     add(context, rule, report, "plan_missing", Verdict::inconclusive, registered, "");
   } else if (schema::to_hex(*digest) != registered) {
     add(context, rule, report, "plan_changed", Verdict::fail, registered, schema::to_hex(*digest));
+  }
+  // Recordings of the first programs do not say when.
+  const std::int64_t when = context.recording().get_int("plan_registered_ns", 0);
+  const std::int64_t first = context.number("SELECT MIN(begin_ns) FROM study_operation", when);
+  if (when > first) {
+    add(context, rule, report, "plan_registered_late", Verdict::fail, std::to_string(first),
+        std::to_string(when));
   }
 }
 

@@ -6,7 +6,6 @@
 #include "cli/study/shared_server.h"
 #include "schema/archive.h"
 #include "schema/clock.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <sys/wait.h>
@@ -55,6 +54,7 @@ Status store_head(const ArmOptions& o, Recorder& recorder) {
   return recorder.with_recording([&](schema::Recording& r) {
     const std::pair<const char*, std::string> facts[] = {
         {"plan_sha256", schema::to_hex(*digest)},
+        {"plan_registered_ns", std::to_string(schema::now())},
         {"study", o.plan.study},
         {"arm", o.arm},
         {"preset", o.plan.preset},
