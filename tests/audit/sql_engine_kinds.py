@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -49,7 +50,8 @@ def tables(file):
     """Table -> (columns with their declared types, rows) of an SQLite file."""
     connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
     connection.text_factory = lambda data: data.decode(errors="replace")
-    names = [n for n, in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    names = [n for n, in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' "
+                                               "AND name NOT LIKE 'sqlite_%'")]
     for name in names:
         columns = [(c[1], c[2]) for c in connection.execute(f'PRAGMA table_info("{name}")')]
         yield name, columns, connection.execute(f'SELECT * FROM "{name}"').fetchall()
@@ -169,6 +171,9 @@ class Spark:
                         .config("spark.ui.showConsoleProgress", "false")
                         .config("spark.sql.shuffle.partitions", "1")
                         .config("spark.sql.adaptive.enabled", "false")
+                        .config("spark.sql.constraintPropagation.enabled", "false")
+                        .config("spark.driver.extraJavaOptions",
+                                "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
                         .config("spark.driver.memory", "2g")
                         # Small tables under large plans: compiling a plan takes longer than running it.
                         .config("spark.sql.codegen.wholeStage", "false")
@@ -176,34 +181,40 @@ class Spark:
                         .config("spark.log.level", "ERROR")
                         .config("spark.sql.warehouse.dir", str(self.folder / "warehouse"))
                         .getOrCreate())
+        for name in ("main", "reference"):
+            self.session.sql(f"CREATE DATABASE {name}")
+        self.session.sql("USE main")
         self.version = self.session.version
         self.held = {}  # (database, table) -> what its file holds: most worlds differ in one table or two
 
     def open(self, world):
-        found = {(name, table): (columns, rows) for name, file in databases(world).items()
-                 for table, columns, rows in tables(file)}
-        for name, table in self.held.keys() - found.keys():
+        self.found = {(name, table): (columns, rows) for name, file in databases(world).items()
+                      for table, columns, rows in tables(file)}
+        for name, table in self.held.keys() - self.found.keys():
             self.session.sql(f"DROP TABLE {name}.`{table}`")
             del self.held[name, table]
-        for (name, table), (columns, rows) in found.items():
-            if self.held.get((name, table)) == (columns, rows):
-                continue
-            target = self.folder / name / table
-            target.mkdir(parents=True, exist_ok=True)
-            held = arrow_table(self.arrow, columns, rows)
-            self.arrow.parquet.write_table(held, target / "part.parquet")
-            if (name, table) in self.held:
-                self.session.sql(f"REFRESH TABLE {name}.`{table}`")
-            else:
-                kinds = {"INTEGER": "BIGINT", "TEXT": "STRING", "BLOB": "BINARY", "REAL": "DOUBLE"}
-                schema = ", ".join(f"`{column}` {kinds[kind]}" for column, kind in columns)
-                self.session.sql(f"CREATE DATABASE IF NOT EXISTS {name}")
-                self.session.sql(f"CREATE TABLE {name}.`{table}` ({schema}) USING parquet "
-                                 f"LOCATION '{target}'")
-            self.held[name, table] = (columns, rows)
-        self.session.sql("USE main")
+
+    def hold(self, name, table):
+        """Brings what the world has in this table into Spark."""
+        columns, rows = self.found[name, table]
+        if self.held.get((name, table)) == (columns, rows):
+            return
+        target = self.folder / name / table
+        target.mkdir(parents=True, exist_ok=True)
+        self.arrow.parquet.write_table(arrow_table(self.arrow, columns, rows), target / "part.parquet")
+        if (name, table) in self.held:
+            self.session.sql(f"REFRESH TABLE {name}.`{table}`")
+        else:
+            kinds = {"INTEGER": "BIGINT", "TEXT": "STRING", "BLOB": "BINARY", "REAL": "DOUBLE"}
+            schema = ", ".join(f"`{column}` {kinds[kind]}" for column, kind in columns)
+            self.session.sql(f"CREATE TABLE {name}.`{table}` ({schema}) USING parquet "
+                             f"LOCATION '{target}'")
+        self.held[name, table] = (columns, rows)
 
     def rows(self, text):
+        for name, table in self.found:
+            if re.search(rf"\b{table}\b" if name == "main" else rf"\b{name}\.{table}\b", text):
+                self.hold(name, table)
         return [tuple(map(plain, row)) for row in self.session.sql(text).collect()]
 
     def close(self):
