@@ -25,6 +25,8 @@ RULES = pathlib.Path(__file__).resolve().parents[2] / "audit" / "rules"
 GOLDEN_CONTROL = ("pages", "page_not_copied",
                   "DELETE FROM copy WHERE entry = 3 AND transfer = "
                   "(SELECT MIN(transfer) FROM transfer WHERE direction = 1)")
+# The auditor first sets aside transfers of engines that were not recorded, which no query does.
+AUDITOR_ONLY = {"waits_harmless_save_of_an_engine_that_is_not_recorded"}
 
 
 def queries_of(rule):
@@ -190,6 +192,7 @@ def main():
             listing = subprocess.run([arguments.worlds, "--mutations"], check=True,
                                      capture_output=True, text=True).stdout
             mutations = [line.split("\t") for line in listing.splitlines()]
+            mutations = [m for m in mutations if m[0] not in AUDITOR_ONLY]
             comparison.run("good small study", good, every_query)
             for name, world, rule, shown in piles(good, mutations, scratch):
                 comparison.run(name, world, queries_of(rule), shown)
