@@ -24,6 +24,6 @@ SELECT 'profile_changed', 'fail', t_ns, rank, NULL, NULL, NULL, NULL, NULL, name
   FROM choice WHERE recorded <> recorded_too
 UNION ALL
 SELECT 'profile_incomplete', 'inconclusive', NULL, r.rank, NULL, NULL, NULL, NULL, NULL,
-       CAST(m.n AS VARCHAR), CAST(COALESCE(p.n, 0) AS VARCHAR)
+       CAST(m.n AS VARCHAR(40)), CAST(COALESCE(p.n, 0) AS VARCHAR(40))
   FROM model_rank r CROSS JOIN most m LEFT JOIN per_rank p ON p.rank = r.rank
   WHERE COALESCE(p.n, 0) < COALESCE(m.n, 1);

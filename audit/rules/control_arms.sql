@@ -48,12 +48,12 @@ depends AS (SELECT DISTINCT rank, name, value FROM content_input),
 control_depends AS (SELECT DISTINCT rank, name, value FROM reference.content_input)
 SELECT 'step_differs_from_control' AS violation, 'fail' AS effect, t_ns AS at_ns, rank AS rank,
        NULL AS transfer, request AS request, NULL AS entry, NULL AS block, op AS op,
-       CAST(control_start AS VARCHAR) || '+' || CAST(control_tokens AS VARCHAR) AS expected,
-       CAST(start AS VARCHAR) || '+' || CAST(tokens AS VARCHAR) AS actual
+       CAST(control_start AS VARCHAR(40)) || '+' || CAST(control_tokens AS VARCHAR(40)) AS expected,
+       CAST(start AS VARCHAR(40)) || '+' || CAST(tokens AS VARCHAR(40)) AS actual
   FROM different WHERE first = 1
 UNION ALL
 SELECT 'other_number_of_steps', 'fail', NULL, NULL, NULL, p.request, NULL, NULL, p.op,
-       CAST(b.n AS VARCHAR), CAST(a.n AS VARCHAR)
+       CAST(b.n AS VARCHAR(40)), CAST(a.n AS VARCHAR(40))
   FROM pair p JOIN steps a ON a.request = p.request JOIN control_steps b ON b.request = p.control_request
   WHERE p.equal_tokens = 1 AND a.n <> b.n
 UNION ALL

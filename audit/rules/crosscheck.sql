@@ -25,15 +25,15 @@ compared AS (
   WHERE s.installed = 1)
 SELECT 'bytes_differ' AS violation, 'fail' AS effect, t_ns AS at_ns, NULL AS rank, NULL AS transfer,
        NULL AS request, NULL AS entry, process AS process, NULL AS op,
-       SUBSTR(name, 7) || ' ' || CAST(counted AS VARCHAR) AS expected,
-       CAST(recorded AS VARCHAR) AS actual
+       SUBSTR(name, 7) || ' ' || CAST(counted AS VARCHAR(40)) AS expected,
+       CAST(recorded AS VARCHAR(40)) AS actual
   FROM compared WHERE counted <> recorded
 UNION ALL
 SELECT 'session_refused', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, NULL, NULL
   FROM session WHERE installed = 0
 UNION ALL
 SELECT 'activity_dropped', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, NULL,
-       CAST(dropped AS VARCHAR)
+       CAST(dropped AS VARCHAR(40))
   FROM session WHERE dropped > 0
 UNION ALL
 SELECT 'session_missing', 'inconclusive', NULL, NULL, NULL, NULL, NULL, a.process, NULL, NULL, NULL

@@ -38,16 +38,17 @@ numbered AS (
   SELECT process, thread, COUNT(*) AS n, COUNT(DISTINCT seq) AS different, MAX(seq) AS last
   FROM every_record GROUP BY process, thread),
 counter AS ( -- counters grow; the newest row of each counts
-  SELECT process, name, MAX(installed) AS installed, MAX(calls) AS calls, MAX(bytes) AS bytes, MAX(dropped) AS dropped, MAX(t_ns) AS t_ns
+  SELECT process, name, MAX(installed) AS installed, MAX(calls) AS calls, MAX(bytes) AS bytes,
+         MAX(dropped) AS dropped, MAX(t_ns) AS t_ns
   FROM coverage GROUP BY process, name),
 covered AS (SELECT DISTINCT process FROM coverage)
 SELECT 'records_missing' AS violation, 'inconclusive' AS effect, NULL AS at_ns, NULL AS rank, NULL AS transfer,
-       NULL AS request, NULL AS entry, process AS process, NULL AS op, CAST(last AS VARCHAR) AS expected,
-       CAST(different AS VARCHAR) AS actual
+       NULL AS request, NULL AS entry, process AS process, NULL AS op, CAST(last AS VARCHAR(40)) AS expected,
+       CAST(different AS VARCHAR(40)) AS actual
   FROM numbered WHERE last > different
 UNION ALL
-SELECT 'records_doubled', 'inconclusive', NULL, NULL, NULL, NULL, NULL, process, NULL, CAST(different AS VARCHAR),
-       CAST(n AS VARCHAR)
+SELECT 'records_doubled', 'inconclusive', NULL, NULL, NULL, NULL, NULL, process, NULL, CAST(different AS VARCHAR(40)),
+       CAST(n AS VARCHAR(40))
   FROM numbered WHERE n > different
 UNION ALL
 SELECT 'not_closed', 'inconclusive', NULL, NULL, NULL, NULL, NULL, NULL, NULL, '1', MAX(value)
@@ -56,27 +57,27 @@ UNION ALL
 SELECT 'not_completed', 'inconclusive', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'completed', value
   FROM fact WHERE key = 'closed_reason' AND value NOT IN ('completed', '')
 UNION ALL
-SELECT 'records_dropped', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, name, CAST(dropped AS VARCHAR)
+SELECT 'records_dropped', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, name, CAST(dropped AS VARCHAR(40))
   FROM counter WHERE dropped > 0
 UNION ALL
 SELECT 'recorder_dropped', 'inconclusive', NULL, NULL, NULL, NULL, NULL, NULL, NULL, key, value
-  FROM fact WHERE key IN ('dropped', 'gaps', 'damaged_slots', 'live_writers') AND CAST(value AS INTEGER) > 0
+  FROM fact WHERE key IN ('dropped', 'gaps', 'damaged_slots', 'live_writers') AND value NOT IN ('0', '')
 UNION ALL
-SELECT 'journal_incomplete', 'inconclusive', NULL, NULL, NULL, NULL, NULL, pid, NULL, CAST(tid AS VARCHAR),
-       CAST(gaps + damaged + dropped AS VARCHAR)
+SELECT 'journal_incomplete', 'inconclusive', NULL, NULL, NULL, NULL, NULL, pid, NULL, CAST(tid AS VARCHAR(40)),
+       CAST(gaps + damaged + dropped AS VARCHAR(40))
   FROM journal_file WHERE gaps + damaged + dropped > 0
 UNION ALL
 SELECT 'process_died', 'inconclusive', NULL, NULL, NULL, NULL, NULL, pid, NULL, role,
-       CAST(CASE WHEN signal <> 0 THEN signal ELSE status END AS VARCHAR)
+       CAST(CASE WHEN signal <> 0 THEN signal ELSE status END AS VARCHAR(40))
   FROM process_exit WHERE signal <> 0 OR status <> 0
 UNION ALL
 SELECT 'coverage_missing', 'inconclusive', MIN(p.t_ns), NULL, NULL, NULL, NULL, p.process, NULL, MAX(p.role), NULL
   FROM process p LEFT JOIN covered c ON c.process = p.process WHERE c.process IS NULL GROUP BY p.process
 UNION ALL
-SELECT 'blind_path_used', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, name, CAST(calls AS VARCHAR)
+SELECT 'blind_path_used', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, name, CAST(calls AS VARCHAR(40))
   FROM counter WHERE name LIKE 'path:%' AND installed = 1 AND calls > 0
 UNION ALL
-SELECT 'blind_path_exists', 'note', t_ns, NULL, NULL, NULL, NULL, process, NULL, name, CAST(calls AS VARCHAR)
+SELECT 'blind_path_exists', 'note', t_ns, NULL, NULL, NULL, NULL, process, NULL, name, CAST(calls AS VARCHAR(40))
   FROM counter WHERE name LIKE 'path:%' AND installed = 0
 UNION ALL
 SELECT 'results_changed_on_purpose', 'inconclusive', MIN(t_ns), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL

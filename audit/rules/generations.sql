@@ -17,15 +17,15 @@ difference AS (
   GROUP BY t.reload)
 SELECT 'reload_differs_from_cold' AS violation, 'fail' AS effect, t.begin_ns AS at_ns, NULL AS rank,
        NULL AS transfer, t.request AS request, NULL AS entry, NULL AS block, t.reload AS op,
-       CAST(t.prompt_tokens AS VARCHAR) AS expected, CAST(d.token_at AS VARCHAR) AS actual
+       CAST(t.prompt_tokens AS VARCHAR(40)) AS expected, CAST(d.token_at AS VARCHAR(40)) AS actual
   FROM twin t JOIN difference d ON d.reload = t.reload WHERE d.token_at IS NOT NULL
 UNION ALL
 SELECT 'reload_logits_differ', 'fail', t.begin_ns, NULL, NULL, t.request, NULL, NULL, t.reload,
-       CAST(t.prompt_tokens AS VARCHAR), CAST(d.logits_at AS VARCHAR)
+       CAST(t.prompt_tokens AS VARCHAR(40)), CAST(d.logits_at AS VARCHAR(40))
   FROM twin t JOIN difference d ON d.reload = t.reload WHERE d.logits_at IS NOT NULL AND d.token_at IS NULL
 UNION ALL
 SELECT 'reload_has_another_length', 'fail', t.begin_ns, NULL, NULL, t.request, NULL, NULL, t.reload,
-       CAST(a.tokens AS VARCHAR), CAST(b.tokens AS VARCHAR)
+       CAST(a.tokens AS VARCHAR(40)), CAST(b.tokens AS VARCHAR(40))
   FROM twin t JOIN length a ON a.op = t.cold JOIN length b ON b.op = t.reload WHERE a.tokens <> b.tokens
 UNION ALL
 SELECT 'twin_has_another_prompt', 'inconclusive', begin_ns, NULL, NULL, request, NULL, NULL, reload, NULL, NULL

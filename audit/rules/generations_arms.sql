@@ -22,15 +22,15 @@ difference AS (
   GROUP BY p.op)
 SELECT 'candidate_differs_from_control' AS violation, 'fail' AS effect, p.begin_ns AS at_ns, NULL AS rank,
        NULL AS transfer, p.request AS request, NULL AS entry, NULL AS block, p.op AS op,
-       CAST(p.prompt_tokens AS VARCHAR) AS expected, CAST(d.token_at AS VARCHAR) AS actual
+       CAST(p.prompt_tokens AS VARCHAR(40)) AS expected, CAST(d.token_at AS VARCHAR(40)) AS actual
   FROM pair p JOIN difference d ON d.op = p.op WHERE d.token_at IS NOT NULL
 UNION ALL
 SELECT 'candidate_logits_differ', 'fail', p.begin_ns, NULL, NULL, p.request, NULL, NULL, p.op,
-       CAST(p.prompt_tokens AS VARCHAR), CAST(d.logits_at AS VARCHAR)
+       CAST(p.prompt_tokens AS VARCHAR(40)), CAST(d.logits_at AS VARCHAR(40))
   FROM pair p JOIN difference d ON d.op = p.op WHERE d.logits_at IS NOT NULL AND d.token_at IS NULL
 UNION ALL
 SELECT 'candidate_has_another_length', 'fail', p.begin_ns, NULL, NULL, p.request, NULL, NULL, p.op,
-       CAST(b.tokens AS VARCHAR), CAST(a.tokens AS VARCHAR)
+       CAST(b.tokens AS VARCHAR(40)), CAST(a.tokens AS VARCHAR(40))
   FROM pair p JOIN length a ON a.op = p.op JOIN control_length b ON b.op = p.control_op
   WHERE a.tokens <> b.tokens
 UNION ALL

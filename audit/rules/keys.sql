@@ -49,4 +49,4 @@ SELECT 'content_inputs_unknown', 'inconclusive', f.t_ns, f.rank, f.transfer, f.r
   LEFT JOIN (SELECT DISTINCT rank FROM content) c ON c.rank = f.rank WHERE c.rank IS NULL
 UNION ALL
 SELECT 'one_key_two_contents', 'fail', t_ns, rank, transfer, request, entry, block, NULL, '1',
-       CAST(contents AS VARCHAR) FROM named WHERE contents > 1;
+       CAST(contents AS VARCHAR(40)) FROM named WHERE contents > 1;

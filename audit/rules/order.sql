@@ -64,17 +64,17 @@ first_copy AS (
          MAX(c.access_order) AS access_order
   FROM copy c WHERE c.transfer <> 0 AND c.result = 0 GROUP BY c.transfer, c.process),
 produced AS ( -- newest step of the request on that rank that had begun when the transfer was announced
-  SELECT what, transfer, rank, request, at, MAX(CASE WHEN what = 0 THEN at END) OVER (
-    PARTITION BY rank, request ORDER BY at, what ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS step_ns
-  FROM (SELECT 0 AS what, CAST(0 AS BIGINT) AS transfer, q.rank, q.request, s.t_ns AS at
+  SELECT what, transfer, rank, request, at_time, MAX(CASE WHEN what = 0 THEN at_time END) OVER (
+    PARTITION BY rank, request ORDER BY at_time, what ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS step_ns
+  FROM (SELECT 0 AS what, CAST(0 AS BIGINT) AS transfer, q.rank, q.request, s.t_ns AS at_time
           FROM step_request q JOIN step s ON s.step = q.step AND s.rank = q.rank AND s.process = q.process
         UNION ALL
         SELECT 1, transfer, rank, request, t_ns FROM transfer WHERE direction = 0)),
 edge AS ( -- a wait of any kind, with the newest record of the event that it stands for
-  SELECT *, MAX(CASE WHEN what = 2 THEN at END) OVER (
-    PARTITION BY made_by, made_event, made_life ORDER BY at, CASE WHEN what = 2 THEN 0 ELSE 1 END
+  SELECT *, MAX(CASE WHEN what = 2 THEN at_time END) OVER (
+    PARTITION BY made_by, made_event, made_life ORDER BY at_time, CASE WHEN what = 2 THEN 0 ELSE 1 END
     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS recorded_ns
-  FROM (SELECT l.what, l.process, l.thread, l.stream, l.began AS at, s.made_by, s.made_event, s.made_life
+  FROM (SELECT l.what, l.process, l.thread, l.stream, l.began AS at_time, s.made_by, s.made_event, s.made_life
           FROM life l JOIN same s ON s.process = l.process AND s.event = l.event AND s.life = l.life
           WHERE l.what IN (3, 4, 5)
         UNION ALL
@@ -83,18 +83,18 @@ behind AS ( -- per save the newest record of its rank that its stream or its thr
   SELECT transfer, MAX(on_stream) AS on_stream, MAX(on_thread) AS on_thread
   FROM (
     SELECT transfer, NULL AS on_thread, MAX(recorded_ns) OVER (
-        PARTITION BY process, stream, made_by ORDER BY at, CASE WHEN transfer = 0 THEN 0 ELSE 1 END
+        PARTITION BY process, stream, made_by ORDER BY at_time, CASE WHEN transfer = 0 THEN 0 ELSE 1 END
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS on_stream
-    FROM (SELECT CAST(0 AS BIGINT) AS transfer, process, stream, made_by, at, recorded_ns FROM edge WHERE what = 5
+    FROM (SELECT CAST(0 AS BIGINT) AS transfer, process, stream, made_by, at_time, recorded_ns FROM edge WHERE what = 5
           UNION ALL
           SELECT f.transfer, f.process, f.stream, p.process, f.t_ns, NULL
             FROM first_copy f JOIN transfer t ON t.transfer = f.transfer AND t.direction = 0
             JOIN rank_process p ON p.rank = t.rank)
     UNION ALL
     SELECT transfer, MAX(recorded_ns) OVER (
-        PARTITION BY process, thread, made_by ORDER BY at, CASE WHEN transfer = 0 THEN 0 ELSE 1 END
+        PARTITION BY process, thread, made_by ORDER BY at_time, CASE WHEN transfer = 0 THEN 0 ELSE 1 END
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), NULL
-    FROM (SELECT CAST(0 AS BIGINT) AS transfer, process, thread, made_by, at, recorded_ns FROM edge WHERE what IN (3, 4)
+    FROM (SELECT CAST(0 AS BIGINT) AS transfer, process, thread, made_by, at_time, recorded_ns FROM edge WHERE what IN (3, 4)
           UNION ALL
           SELECT f.transfer, f.process, f.thread, p.process, f.t_ns, NULL
             FROM first_copy f JOIN transfer t ON t.transfer = f.transfer AND t.direction = 0
@@ -132,11 +132,11 @@ taken AS ( -- next time the block manager frees or gives out a block after a tra
 SELECT 'read_before_load_waited_for' AS violation,
        CASE WHEN ops > 0 THEN 'fail' ELSE 'inconclusive' END AS effect,
        read_ns AS at_ns, rank AS rank, transfer AS transfer, request AS request, NULL AS entry,
-       NULL AS block, NULL AS op, CAST(wait_ended AS VARCHAR) AS expected, CAST(read_ns AS VARCHAR) AS actual
+       NULL AS block, NULL AS op, CAST(wait_ended AS VARCHAR(40)) AS expected, CAST(read_ns AS VARCHAR(40)) AS actual
   FROM read WHERE read_ns IS NOT NULL AND (wait_ended IS NULL OR wait_ended > read_ns)
 UNION ALL
 SELECT 'read_before_load_complete', 'fail', read_ns, rank, transfer, request, NULL, NULL, NULL,
-       CAST(complete_ns AS VARCHAR), CAST(read_ns AS VARCHAR) FROM read WHERE complete_ns > read_ns
+       CAST(complete_ns AS VARCHAR(40)), CAST(read_ns AS VARCHAR(40)) FROM read WHERE complete_ns > read_ns
 UNION ALL
 SELECT 'load_never_completed', 'inconclusive', t_ns, rank, transfer, request, NULL, NULL, NULL, NULL, NULL
   FROM read WHERE complete_ns IS NULL
@@ -149,8 +149,8 @@ SELECT 'save_before_producer', CASE WHEN ops > 0 THEN 'fail' ELSE 'inconclusive'
   FROM save_copy WHERE on_stream IS NULL AND on_thread IS NULL
 UNION ALL
 SELECT 'producer_wait_is_stale', 'fail', t_ns, rank, transfer, request, NULL, NULL, NULL,
-       CAST(step_ns AS VARCHAR),
-       CAST(CASE WHEN COALESCE(on_stream, 0) > COALESCE(on_thread, 0) THEN on_stream ELSE on_thread END AS VARCHAR)
+       CAST(step_ns AS VARCHAR(40)),
+       CAST(CASE WHEN COALESCE(on_stream, 0) > COALESCE(on_thread, 0) THEN on_stream ELSE on_thread END AS VARCHAR(40))
   FROM save_copy WHERE (on_stream IS NOT NULL OR on_thread IS NOT NULL)
    AND COALESCE(on_stream, 0) < step_ns AND COALESCE(on_thread, 0) < step_ns
 UNION ALL
@@ -158,14 +158,14 @@ SELECT 'producer_step_unknown', 'inconclusive', t_ns, rank, transfer, request, N
   FROM save_copy WHERE step_ns IS NULL
 UNION ALL
 SELECT 'any_order_behind_a_stream_wait', 'inconclusive', t_ns, rank, transfer, request, NULL, NULL, NULL, '1',
-       CAST(access_order AS VARCHAR)
+       CAST(access_order AS VARCHAR(40))
   FROM save_copy WHERE access_order = 3 AND (on_thread IS NULL OR on_thread < step_ns)
 UNION ALL
 SELECT 'second_transfer_on_a_busy_page', 'fail', began, rank, transfer, request, entry, block, NULL,
-       CAST(CASE direction WHEN 1 THEN any_ended ELSE load_ended END AS VARCHAR), CAST(began AS VARCHAR)
+       CAST(CASE direction WHEN 1 THEN any_ended ELSE load_ended END AS VARCHAR(40)), CAST(began AS VARCHAR(40))
   FROM overlap WHERE (direction = 1 AND any_ended > began) OR (direction = 0 AND load_ended > began)
 UNION ALL
 SELECT 'block_taken_while_busy', 'fail', k.next_ns, b.rank, k.transfer, b.request, NULL, k.block, NULL,
-       CAST(b.ended AS VARCHAR), CAST(k.next_ns AS VARCHAR)
+       CAST(b.ended AS VARCHAR(40)), CAST(k.next_ns AS VARCHAR(40))
   FROM taken k JOIN busy_block b ON b.transfer = k.transfer AND b.block = k.block
   WHERE k.what = 0 AND k.next_ns < b.ended;

@@ -95,18 +95,18 @@ SELECT 'entry_not_covered' AS violation, 'fail' AS effect, w.t_ns AS at_ns, w.ra
   WHERE n.pages IS NULL
 UNION ALL
 SELECT 'transfer_without_pages', 'inconclusive', t.t_ns, t.rank, t.transfer, t.request, NULL, NULL, NULL,
-       CAST(t.pages AS VARCHAR), '0'
+       CAST(t.pages AS VARCHAR(40)), '0'
   FROM transfer t LEFT JOIN (SELECT DISTINCT transfer FROM page) g ON g.transfer = t.transfer
   WHERE g.transfer IS NULL
 UNION ALL
 SELECT 'announcements_missing', 'inconclusive', MAX(t.t_ns), MAX(t.rank), t.transfer, MAX(t.request), NULL, NULL,
-       NULL, CAST(MAX(t.pages) AS VARCHAR), CAST(COUNT(p.entry) AS VARCHAR)
+       NULL, CAST(MAX(t.pages) AS VARCHAR(40)), CAST(COUNT(p.entry) AS VARCHAR(40))
   FROM transfer t JOIN page p ON p.transfer = t.transfer
   GROUP BY t.transfer HAVING MAX(t.pages) > COUNT(p.entry)
 UNION ALL
 SELECT 'extent_not_covered', 'fail', w.t_ns, w.rank, w.transfer, w.request, w.entry, NULL, NULL,
-       CAST(CASE WHEN w.kind IN (0, 1) THEN w.token_end - w.token_begin ELSE w.boundary END AS VARCHAR),
-       CAST(CASE WHEN w.kind IN (0, 1) THEN n.tokens ELSE n.last_token END AS VARCHAR)
+       CAST(CASE WHEN w.kind IN (0, 1) THEN w.token_end - w.token_begin ELSE w.boundary END AS VARCHAR(40)),
+       CAST(CASE WHEN w.kind IN (0, 1) THEN n.tokens ELSE n.last_token END AS VARCHAR(40))
   FROM wanted w JOIN named n ON n.transfer = w.transfer AND n.entry = w.entry
   WHERE (w.kind IN (0, 1) AND (n.tokens <> w.token_end - w.token_begin OR n.last_token <> w.token_end))
      OR (w.kind IN (2, 3) AND (n.pages <> 1 OR n.last_token <> w.boundary))
@@ -115,50 +115,50 @@ SELECT 'entry_not_declared', 'inconclusive', NULL, n.rank, n.transfer, NULL, n.e
   FROM named n LEFT JOIN declared d ON d.rank = n.rank AND d.entry = n.entry WHERE d.entry IS NULL
 UNION ALL
 SELECT 'transfer_missing_on_rank', 'fail', g.t_ns, NULL, g.transfer, g.request, NULL, NULL, NULL,
-       CAST(r.n AS VARCHAR), CAST(g.n AS VARCHAR)
+       CAST(r.n AS VARCHAR(40)), CAST(g.n AS VARCHAR(40))
   FROM together g CROSS JOIN ranks r WHERE r.n > 0 AND g.n <> r.n
 UNION ALL
 SELECT 'page_of_another_rank', 'fail', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(rank AS VARCHAR), CAST(page_rank AS VARCHAR) FROM page WHERE page_rank <> rank
+       CAST(rank AS VARCHAR(40)), CAST(page_rank AS VARCHAR(40)) FROM page WHERE page_rank <> rank
 UNION ALL
 SELECT 'null_block', 'fail', t_ns, rank, transfer, request, entry, block, NULL, NULL, NULL
   FROM page WHERE block = 0
 UNION ALL
 SELECT 'address_not_registered', 'fail', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(registered AS VARCHAR), CAST(announced AS VARCHAR)
+       CAST(registered AS VARCHAR(40)), CAST(announced AS VARCHAR(40))
   FROM addressed WHERE maps > 0 AND as_registered = 0
 UNION ALL
 SELECT 'address_unknown', 'inconclusive', t_ns, rank, transfer, request, entry, block, NULL, NULL, NULL
   FROM addressed WHERE maps = 0
 UNION ALL
 SELECT 'map_differs_from_model', 'fail', NULL, m.rank, NULL, NULL, m.entry, NULL, NULL,
-       CAST(d.page_stride AS VARCHAR) || '/' || CAST(d.page_bytes AS VARCHAR),
-       CAST(m.page_stride AS VARCHAR) || '/' || CAST(m.page_bytes AS VARCHAR)
+       CAST(d.page_stride AS VARCHAR(40)) || '/' || CAST(d.page_bytes AS VARCHAR(40)),
+       CAST(m.page_stride AS VARCHAR(40)) || '/' || CAST(m.page_bytes AS VARCHAR(40))
   FROM mapped m JOIN declared d ON d.rank = m.rank AND d.entry = m.entry
   WHERE m.origin = 1 AND (m.page_stride <> d.page_stride OR m.page_bytes <> d.page_bytes
                           OR m.content_bytes <> d.content_bytes)
 UNION ALL
 SELECT 'page_of_another_request', 'fail', p.t_ns, p.rank, p.transfer, p.request, p.entry, p.block, NULL,
-       CAST(p.request AS VARCHAR), CAST(o.request AS VARCHAR)
+       CAST(p.request AS VARCHAR(40)), CAST(o.request AS VARCHAR(40))
   FROM page p JOIN owner o ON o.block = p.block AND o.generation = p.generation
   WHERE p.direction = 1 AND o.request <> p.request
 UNION ALL
 SELECT 'page_not_copied', 'fail', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(bytes AS VARCHAR), '0' FROM leg WHERE held = 0 AND copies = 0
+       CAST(bytes AS VARCHAR(40)), '0' FROM leg WHERE held = 0 AND copies = 0
 UNION ALL
 SELECT 'copy_refused', 'fail', t_ns, rank, transfer, request, entry, block, NULL, '0',
-       CAST(refused AS VARCHAR) FROM leg WHERE held = 0 AND refused > 0
+       CAST(refused AS VARCHAR(40)) FROM leg WHERE held = 0 AND refused > 0
 UNION ALL
 SELECT 'copied_elsewhere', 'fail', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(all_bytes AS VARCHAR), CAST(right_bytes AS VARCHAR)
+       CAST(all_bytes AS VARCHAR(40)), CAST(right_bytes AS VARCHAR(40))
   FROM leg WHERE held = 0 AND copies > 0 AND right_bytes <> all_bytes
 UNION ALL
 SELECT 'bytes_do_not_add_up', 'fail', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(bytes AS VARCHAR), CAST(right_bytes AS VARCHAR)
+       CAST(bytes AS VARCHAR(40)), CAST(right_bytes AS VARCHAR(40))
   FROM leg WHERE held = 0 AND copies > refused AND right_bytes = all_bytes AND right_bytes <> bytes
 UNION ALL
 SELECT 'copy_nobody_announced', 'fail', s.t_ns, r.rank, NULLIF(s.transfer, 0), NULL, r.entry, NULL, NULL,
-       '0', CAST(s.bytes AS VARCHAR)
+       '0', CAST(s.bytes AS VARCHAR(40))
   FROM stray s JOIN region r
     ON r.process = s.process AND s.address >= r.base AND s.address < r.base + r.bytes
 UNION ALL
@@ -166,7 +166,7 @@ SELECT 'digest_missing', 'inconclusive', t_ns, rank, transfer, request, entry, b
   FROM leg WHERE held = 0 AND (left_content IS NULL OR landed_content IS NULL)
 UNION ALL
 SELECT 'digest_of_other_bytes', 'inconclusive', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(bytes AS VARCHAR), CAST(digest_bytes AS VARCHAR)
+       CAST(bytes AS VARCHAR(40)), CAST(digest_bytes AS VARCHAR(40))
   FROM leg WHERE held = 0 AND digest_bytes <> bytes
 UNION ALL
 SELECT 'content_differs', 'fail', t_ns, rank, transfer, request, entry, block, NULL, NULL, NULL
@@ -179,14 +179,14 @@ SELECT 'content_all_zero', 'inconclusive', t_ns, rank, transfer, request, entry,
   FROM leg WHERE held = 0 AND nonzero = 0
 UNION ALL
 SELECT 'compare_found_difference', 'fail', t_ns, rank, transfer, NULL, entry, block, NULL, '0',
-       CAST(content_differ + padding_differ AS VARCHAR)
+       CAST(content_differ + padding_differ AS VARCHAR(40))
   FROM page_compare WHERE content_differ + padding_differ > 0
 UNION ALL
 SELECT 'load_without_save', 'inconclusive', t_ns, rank, transfer, request, entry, block, NULL, NULL, NULL
   FROM way WHERE stored_ns IS NULL
 UNION ALL
 SELECT 'object_of_another_page', 'fail', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(entry AS VARCHAR), CAST(saved_entry AS VARCHAR)
+       CAST(entry AS VARCHAR(40)), CAST(saved_entry AS VARCHAR(40))
   FROM way WHERE saved_entry IS NOT NULL
     AND (saved_entry <> entry OR saved_rank <> rank OR saved_token_end <> token_end)
 UNION ALL

@@ -23,7 +23,7 @@ wanted AS (
 named AS (SELECT transfer, entry, COUNT(*) AS pages FROM destination GROUP BY transfer, entry)
 SELECT 'residue' AS violation, 'fail' AS effect, t_ns AS at_ns, rank AS rank, transfer AS transfer,
        request AS request, entry AS entry, block AS block, NULL AS op,
-       CAST(first_residue AS VARCHAR) AS expected, CAST(residue_bytes AS VARCHAR) AS actual
+       CAST(first_residue AS VARCHAR(40)) AS expected, CAST(residue_bytes AS VARCHAR(40)) AS actual
   FROM poisoned WHERE residue_bytes > 0
 UNION ALL
 SELECT 'destination_never_named', 'fail', w.t_ns, w.rank, w.transfer, w.request, w.entry, NULL, NULL,
@@ -32,16 +32,16 @@ SELECT 'destination_never_named', 'fail', w.t_ns, w.rank, w.transfer, w.request,
   WHERE n.pages IS NULL
 UNION ALL
 SELECT 'not_poisoned', 'inconclusive', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(bytes AS VARCHAR), '0' FROM poisoned WHERE page_bytes IS NULL
+       CAST(bytes AS VARCHAR(40)), '0' FROM poisoned WHERE page_bytes IS NULL
 UNION ALL
 SELECT 'poison_not_proved', 'inconclusive', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(bytes AS VARCHAR), CAST(verified_bytes AS VARCHAR)
+       CAST(bytes AS VARCHAR(40)), CAST(verified_bytes AS VARCHAR(40))
   FROM poisoned WHERE page_bytes IS NOT NULL AND (verified_bytes <> bytes OR page_bytes <> bytes)
 UNION ALL
 SELECT 'poison_of_another_generation', 'inconclusive', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(generation AS VARCHAR), CAST(poison_generation AS VARCHAR)
+       CAST(generation AS VARCHAR(40)), CAST(poison_generation AS VARCHAR(40))
   FROM poisoned WHERE poison_generation <> generation
 UNION ALL
 SELECT 'poisoned_after_the_copies', 'inconclusive', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(complete_ns AS VARCHAR), CAST(poison_ns AS VARCHAR)
+       CAST(complete_ns AS VARCHAR(40)), CAST(poison_ns AS VARCHAR(40))
   FROM poisoned WHERE poison_ns > complete_ns OR poison_ns < t_ns;

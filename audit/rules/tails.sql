@@ -48,53 +48,53 @@ saved AS ( -- a tail that holds the same bytes under two prefixes is not the one
   GROUP BY t.rank, d.entry, d.content)
 SELECT 'address_not_registered' AS violation, 'fail' AS effect, t_ns AS at_ns, rank AS rank,
        transfer AS transfer, request AS request, entry AS entry, block AS block, NULL AS op,
-       CAST(registered AS VARCHAR) AS expected, CAST(effective AS VARCHAR) AS actual
+       CAST(registered AS VARCHAR(40)) AS expected, CAST(effective AS VARCHAR(40)) AS actual
   FROM seen WHERE base IS NOT NULL AND effective <> registered
 UNION ALL
 SELECT 'tail_not_registered', 'inconclusive', t_ns, rank, transfer, request, entry, block, NULL, NULL, NULL
   FROM seen WHERE base IS NULL
 UNION ALL
 SELECT 'stride_not_registered', 'fail', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(s0 AS VARCHAR) || ',' || CAST(s1 AS VARCHAR) || ',' || CAST(s2 AS VARCHAR),
-       CAST(stride0 AS VARCHAR) || ',' || CAST(stride1 AS VARCHAR) || ',' || CAST(stride2 AS VARCHAR)
+       CAST(s0 AS VARCHAR(40)) || ',' || CAST(s1 AS VARCHAR(40)) || ',' || CAST(s2 AS VARCHAR(40)),
+       CAST(stride0 AS VARCHAR(40)) || ',' || CAST(stride1 AS VARCHAR(40)) || ',' || CAST(stride2 AS VARCHAR(40))
   FROM seen WHERE s0 IS NOT NULL AND (s0 <> stride0 OR s1 <> stride1 OR s2 <> stride2)
 UNION ALL
 SELECT 'shape_unknown', 'inconclusive', t_ns, rank, transfer, request, entry, block, NULL, NULL, NULL
   FROM seen WHERE base IS NOT NULL AND s0 IS NULL
 UNION ALL
 SELECT 'read_in_part', 'inconclusive', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(all_elements AS VARCHAR), CAST(elements AS VARCHAR)
+       CAST(all_elements AS VARCHAR(40)), CAST(elements AS VARCHAR(40))
   FROM seen WHERE all_elements <> elements OR all_ring <> ring
 UNION ALL
 SELECT 'only_zeros', 'inconclusive', t_ns, rank, transfer, request, entry, block, NULL,
-       CAST(elements AS VARCHAR), CAST(naive_nonzero AS VARCHAR)
+       CAST(elements AS VARCHAR(40)), CAST(naive_nonzero AS VARCHAR(40))
   FROM seen WHERE nonzero = 0
 UNION ALL
 SELECT 'only_at_contiguous_address', 'fail', r.t_ns, r.rank, r.transfer, r.request, r.entry, r.block, NULL,
-       CAST(r.elements AS VARCHAR), CAST(r.naive_nonzero AS VARCHAR)
+       CAST(r.elements AS VARCHAR(40)), CAST(r.naive_nonzero AS VARCHAR(40))
   FROM seen r JOIN landed l ON l.transfer = r.transfer AND l.rank = r.rank AND l.entry = r.entry
   WHERE r.nonzero = 0 AND l.nonzero = 0 AND r.naive_nonzero > 0 AND r.naive <> r.effective
 UNION ALL
 SELECT 'same_tail_under_two_keys', 'fail', t_ns, rank, transfer, request, entry, block, NULL, '1',
-       CAST(keys AS VARCHAR) FROM saved WHERE keys > 1
+       CAST(keys AS VARCHAR(40)) FROM saved WHERE keys > 1
 UNION ALL
 SELECT 'tail_not_read', 'inconclusive', w.t_ns, w.rank, w.transfer, w.request, w.entry, NULL, NULL, '1', '0'
   FROM wanted w LEFT JOIN reads r
     ON r.transfer = w.transfer AND r.rank = w.rank AND r.entry = w.entry WHERE r.n IS NULL
 UNION ALL
 SELECT 'landed_elsewhere', 'fail', MAX(t_ns), rank, transfer, MAX(request), entry, block, NULL,
-       CAST(MAX(read_offset) AS VARCHAR), CAST(MAX(landing_offset) AS VARCHAR)
+       CAST(MAX(read_offset) AS VARCHAR(40)), CAST(MAX(landing_offset) AS VARCHAR(40))
   FROM followed GROUP BY transfer, rank, entry, block, landing_block
   HAVING SUM(CASE WHEN landing_offset = read_offset THEN 1 ELSE 0 END) = 0
 UNION ALL
 SELECT 'written_at_contiguous_address', 'fail', f.t_ns, f.rank, f.transfer, f.request, f.entry, f.block,
-       NULL, CAST(f.read_offset AS VARCHAR), CAST(f.naive_offset AS VARCHAR)
+       NULL, CAST(f.read_offset AS VARCHAR(40)), CAST(f.naive_offset AS VARCHAR(40))
   FROM followed f JOIN copy c ON c.transfer = f.transfer AND c.process = f.mapper AND c.direction = 1
    AND c.dst = f.mapped_base + f.naive_offset AND c.bytes <= f.bytes
   WHERE f.naive_offset <> f.read_offset AND c.entry = 65535
 UNION ALL
 SELECT 'tail_is_poison', 'fail', f.t_ns, f.rank, f.transfer, f.request, f.entry, f.block, NULL, '0',
-       CAST(q.residue_content AS VARCHAR)
+       CAST(q.residue_content AS VARCHAR(40))
   FROM followed f JOIN page_poison q ON q.transfer = f.transfer AND q.rank = f.rank
    AND q.entry = f.entry AND q.block = f.landing_block
   WHERE q.residue_content > 0;

@@ -51,7 +51,7 @@ moments AS (
          MAX(CASE WHEN kind = 2 THEN t_ns END) AS delay_ended,
          MAX(CASE WHEN kind = 3 THEN t_ns END) AS complete
   FROM transfer_mark GROUP BY transfer),
-delaying AS (SELECT MAX((mode / 16) % 2) AS asked FROM process),
+delaying AS (SELECT MAX(CASE WHEN mode % 32 >= 16 THEN 1 ELSE 0 END) AS asked FROM process),
 candidate AS (
   SELECT t.transfer, t.request, t.rank, t.t_ns, t.stream, t.process, c.event AS completion,
          c.record_stream, c.recorded_ns, w.process AS waiter, w.rank AS wait_rank, w.t_ns AS wait_began,
@@ -90,7 +90,7 @@ SELECT 'save_not_waited_for' AS violation, CASE WHEN ops > 0 THEN 'fail' ELSE 'i
   FROM pair WHERE wait_began IS NULL
 UNION ALL
 SELECT 'wait_of_another_rank', 'fail', t_ns, rank, transfer, request, NULL, NULL, NULL,
-       CAST(rank AS VARCHAR), CAST(wait_rank AS VARCHAR)
+       CAST(rank AS VARCHAR(40)), CAST(wait_rank AS VARCHAR(40))
   FROM pair WHERE wait_began IS NOT NULL AND right_rank = 0
 UNION ALL
 SELECT 'wait_on_another_event', CASE WHEN ops > 0 THEN 'fail' ELSE 'inconclusive' END, t_ns, rank, transfer,
@@ -102,7 +102,7 @@ SELECT 'wait_without_synchronisation', CASE WHEN ops > 0 THEN 'fail' ELSE 'incon
   FROM pair WHERE right_event = 1 AND (sync_ns IS NULL OR sync_ns < wait_began)
 UNION ALL
 SELECT 'waited_before_it_was_recorded', 'fail', t_ns, rank, transfer, request, NULL, NULL, NULL,
-       CAST(recorded_ns AS VARCHAR), CAST(sync_ns AS VARCHAR)
+       CAST(recorded_ns AS VARCHAR(40)), CAST(sync_ns AS VARCHAR(40))
   FROM pair WHERE right_event = 1 AND sync_ns >= wait_began AND sync_ns < recorded_ns
 UNION ALL
 SELECT 'announcement_not_closed', 'inconclusive', t_ns, rank, transfer, request, NULL, NULL, NULL, NULL, NULL
@@ -112,33 +112,33 @@ SELECT 'completion_never_recorded', 'fail', t_ns, rank, transfer, request, NULL,
   FROM pair WHERE completion IS NOT NULL AND recorded_ns IS NULL
 UNION ALL
 SELECT 'completion_on_another_stream', 'fail', t_ns, rank, transfer, request, NULL, NULL, NULL,
-       CAST(stream AS VARCHAR), CAST(record_stream AS VARCHAR)
+       CAST(stream AS VARCHAR(40)), CAST(record_stream AS VARCHAR(40))
   FROM pair WHERE record_stream <> stream
 UNION ALL
 SELECT 'never_completed', 'inconclusive', t_ns, rank, transfer, request, NULL, NULL, NULL, NULL, NULL
   FROM pair WHERE complete IS NULL
 UNION ALL
 SELECT 'ended_before_completion', 'fail', t_ns, rank, transfer, request, NULL, NULL, NULL,
-       CAST(complete AS VARCHAR), CAST(wait_ended AS VARCHAR)
+       CAST(complete AS VARCHAR(40)), CAST(wait_ended AS VARCHAR(40))
   FROM pair WHERE wait_ended < complete
 UNION ALL
 SELECT 'delay_missing', 'inconclusive', p.t_ns, p.rank, p.transfer, p.request, NULL, NULL, NULL, NULL, NULL
   FROM pair p CROSS JOIN delaying d WHERE d.asked = 1 AND (p.delay_began IS NULL OR p.delay_ended IS NULL)
 UNION ALL
 SELECT 'delay_too_short', 'inconclusive', t_ns, rank, transfer, request, NULL, NULL, NULL,
-       CAST(delay_asked AS VARCHAR), CAST(delay_ended - delay_began AS VARCHAR)
+       CAST(delay_asked AS VARCHAR(40)), CAST(delay_ended - delay_began AS VARCHAR(40))
   FROM pair WHERE delay_ended - delay_began < delay_asked
 UNION ALL
 SELECT 'delay_not_covered', 'fail', t_ns, rank, transfer, request, NULL, NULL, NULL,
-       CAST(delay_ended AS VARCHAR), CAST(wait_ended AS VARCHAR)
+       CAST(delay_ended AS VARCHAR(40)), CAST(wait_ended AS VARCHAR(40))
   FROM pair WHERE wait_ended < delay_ended
 UNION ALL
 SELECT 'page_reused_before_wait_ended', 'fail', u.t_ns, u.rank, u.transfer, p.request, u.entry, u.block, NULL,
-       CAST(p.wait_ended AS VARCHAR), CAST(u.t_ns AS VARCHAR)
+       CAST(p.wait_ended AS VARCHAR(40)), CAST(u.t_ns AS VARCHAR(40))
   FROM reuse u JOIN pair p ON p.transfer = u.transfer
   WHERE p.wait_ended IS NULL OR u.t_ns < p.wait_ended
 UNION ALL
 SELECT 'page_given_out_before_wait_ended', 'fail', g.next_ns, p.rank, p.transfer, p.request, NULL, g.block,
-       NULL, CAST(p.wait_ended AS VARCHAR), CAST(g.next_ns AS VARCHAR)
+       NULL, CAST(p.wait_ended AS VARCHAR(40)), CAST(g.next_ns AS VARCHAR(40))
   FROM given_out g JOIN pair p ON p.transfer = g.transfer
   WHERE g.what = 0 AND g.next_ns < p.wait_ended;

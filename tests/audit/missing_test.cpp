@@ -122,6 +122,16 @@ TEST(Missing, ControlUnderOtherControlsIsAFinding) {
   EXPECT_TRUE(has_finding(report, "evidence", "control_under_another_plan")) << findings_of(report);
 }
 
+TEST(Missing, PlanThatIsNotInTheArchive) {
+  ScratchDir dir;
+  copy_good_study(dir.path());
+  fs::remove(dir.path() + "/data/plan.toml");
+  ASSERT_TRUE(schema::close_archive(dir.path()).ok());
+  const Report report = audit_or_throw(dir.path(), true);
+  EXPECT_EQ(report.rule("evidence")->verdict, Verdict::inconclusive) << findings_of(report);
+  EXPECT_TRUE(has_finding(report, "evidence", "plan_missing")) << findings_of(report);
+}
+
 TEST(Missing, FewerOperationsThanPlanned) {
   ScratchDir dir;
   copy_good_study(dir.path());

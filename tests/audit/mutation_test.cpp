@@ -54,6 +54,30 @@ TEST(Mutations, EveryRuleHasAControlAndAHarmlessChange) {
   }
 }
 
+TEST(Mutations, NotesAreSaidAndDecideNothing) {
+  const struct {
+    const char* rule;
+    const char* violation;
+    const char* sql;
+  } notes[] = {
+      {"control", "profile_not_exercised",
+       "UPDATE profile SET selected = '' WHERE phase = 1 AND name = 'choice3'"},
+      {"evidence", "blind_path_exists",
+       "UPDATE coverage SET installed = 0, calls = 2 WHERE name = 'path:pinned_kernel'"},
+  };
+  for (const auto& note : notes) {
+    SCOPED_TRACE(note.violation);
+    ScratchDir dir;
+    copy_good_study(dir.path());
+    change(dir.path(), note.sql);
+    change(dir.path(), note.sql, true);
+    ASSERT_TRUE(schema::close_archive(dir.path()).ok());
+    const Report report = audit_or_throw(dir.path(), true);
+    EXPECT_TRUE(has_finding(report, note.rule, note.violation)) << findings_of(report);
+    EXPECT_EQ(report.rule(note.rule)->verdict, Verdict::pass) << findings_of(report);
+  }
+}
+
 TEST(Mutations, TheGoodStudyPasses) {
   ScratchDir dir;
   copy_good_study(dir.path());

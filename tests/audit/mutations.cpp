@@ -1,28 +1,19 @@
-#include "tests/audit/mutations.h"
+#include "tests/audit/mutations_parts.h"
 
 namespace hitproof::audit::testing {
 
-// Small study: two ranks, chunk 128, N = 255, 256, 257. Entry 3 is an MLA page, 30 a state, 60 a
-// tail. A load is any transfer with direction 1; "one" is the first by id.
-#define ONE_LOAD "(SELECT MIN(transfer) FROM transfer WHERE direction = 1)"
-#define ONE_SAVE "(SELECT MIN(transfer) FROM transfer WHERE direction = 0)"
-#define MORE_LOADS "(SELECT transfer FROM transfer WHERE direction = 1)"
-// A save whose pages were really copied.
-#define COPIED_SAVE "(SELECT MIN(c.transfer) FROM copy c WHERE c.direction = 0)"
-
-// What a cross-check run adds: H2D differs from the ledger by `off` bytes in every process.
-#define CUPTI_COUNTERS(off)                                                                        \
-  "INSERT INTO meta (process, thread, seq, t_ns, name, value) SELECT DISTINCT process, 0, 0, 0, "  \
-  "'env:HITPROOF_CUPTI', '1' FROM copy;"                                                           \
-  "INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, installed, dropped) "     \
-  "SELECT process, 0, 0, 0, 'cupti:session', COUNT(*), 0, 1, 0 FROM copy GROUP BY process;"        \
-  "INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, installed, dropped) "     \
-  "SELECT process, 0, 0, 0, CASE direction WHEN 0 THEN 'cupti:d2h' ELSE 'cupti:h2d' END, "         \
-  "COUNT(*), SUM(bytes) + CASE direction WHEN 1 THEN " off " ELSE 0 END, 1, 0 FROM copy "          \
-  "WHERE direction < 2 AND result = 0 GROUP BY process, direction"
-
 const std::vector<Mutation>& mutations() {
-  static const std::vector<Mutation> list = {
+  static const std::vector<Mutation> list = [] {
+    std::vector<Mutation> all = mutations_of_transfers();
+    for (const Mutation& m : mutations_of_studies())
+      all.push_back(m);
+    return all;
+  }();
+  return list;
+}
+
+std::vector<Mutation> mutations_of_transfers() {
+  return {
       // ---- pages
       {"pages_load_of_an_entry_never_copied", "pages", "page_not_copied", true,
        "DELETE FROM copy WHERE transfer = " ONE_LOAD " AND entry = 3"},
@@ -95,6 +86,16 @@ const std::vector<Mutation>& mutations() {
        "end_ns, 0, call_seq, call, "
        "version, batch_index, batch_count, 0, 4294967295, 65535, 1, access_order FROM copy WHERE "
        "entry = 3"},
+      {"pages_of_a_transfer_never_named", "pages", "transfer_without_pages", false,
+       "DELETE FROM transfer_page WHERE transfer = " ONE_LOAD},
+      {"pages_entry_the_model_never_registered", "pages", "entry_not_declared", false,
+       "DELETE FROM entry WHERE origin = 0 AND entry = 3 AND rank = 0"},
+      {"pages_of_another_rank", "pages", "page_of_another_rank", true,
+       "UPDATE transfer_page SET rank = 1 - rank WHERE transfer = " ONE_LOAD " AND entry = 3"},
+      {"pages_unmapped_by_the_side_that_transfers", "pages", "address_unknown", false,
+       "DELETE FROM entry WHERE origin = 1 AND entry = 3"},
+      {"pages_digested_in_part", "pages", "digest_of_other_bytes", false,
+       "UPDATE page_digest SET bytes = bytes - 32 WHERE transfer = " ONE_LOAD " AND entry = 3"},
 
       // ---- poison
       {"poison_residue", "poison", "residue", true,
@@ -148,6 +149,10 @@ const std::vector<Mutation>& mutations() {
        "UPDATE entry SET base = base + 8192 WHERE origin = 0; UPDATE tail_read SET effective = "
        "effective + 8192, naive = "
        "naive + 8192; UPDATE state SET address = address + 8192"},
+      {"tails_of_an_unregistered_entry", "tails", "tail_not_registered", false,
+       "DELETE FROM entry WHERE origin = 0 AND entry = 60"},
+      {"tails_of_unknown_shape", "tails", "shape_unknown", false,
+       "DELETE FROM entry_shape WHERE entry = 60"},
 
       // ---- waits
       {"waits_none", "waits", "save_not_waited_for", true,
@@ -201,6 +206,12 @@ const std::vector<Mutation>& mutations() {
        "INSERT INTO reuse SELECT w.process, w.thread, w.seq + 1000000, w.end_ns + 10, w.transfer, "
        "1, 1, w.rank, 3 FROM "
        "wait w WHERE w.transfer = " ONE_SAVE},
+      {"waits_before_the_event_was_recorded", "waits", "waited_before_it_was_recorded", true,
+       "UPDATE order_op SET end_ns = end_ns + 9000000000 WHERE op = 2 AND process = (SELECT "
+       "process "
+       "FROM transfer WHERE transfer = " ONE_SAVE ")"},
+      {"waits_save_never_complete", "waits", "never_completed", false,
+       "DELETE FROM transfer_mark WHERE kind = 3 AND transfer = " ONE_SAVE},
 
       // ---- boundary
       {"boundary_label_ahead_of_p", "boundary", "label_is_not_p", true,
@@ -243,26 +254,17 @@ const std::vector<Mutation>& mutations() {
        "INSERT INTO state SELECT process, thread, seq + 1000000, t_ns, request, address, content, "
        "block, generation, "
        "tokens + 1, rank, entry, step FROM state WHERE entry = 30"},
-
-      // ---- generations
-      {"generations_token_differs", "generations", "reload_differs_from_cold", true,
-       "UPDATE study_token SET token = token + 1 WHERE op = 4 AND position = 7"},
-      {"generations_control_differs", "generations", "candidate_differs_from_control", true,
-       "UPDATE study_token SET token = token + 1 WHERE op = 1 AND position = 15", true},
-      {"generations_logits_differ", "generations", "candidate_logits_differ", true,
-       "UPDATE study_token SET logits = zeroblob(32) WHERE op = 2 AND position = 3"},
-      {"generations_one_token_less", "generations", "candidate_has_another_length", true,
-       "DELETE FROM study_token WHERE op = 1 AND position = 15"},
-      {"generations_operation_failed", "generations", "operation_not_finished", false,
-       "UPDATE study_operation SET status = 'failed' WHERE op = 2"},
-      {"generations_control_incomplete", "generations", "operation_without_control", false,
-       "DELETE FROM study_token WHERE op = 2", true},
-      {"generations_fewer_than_planned", "generations", "operation_without_control", false,
-       "DELETE FROM study_token WHERE op > 9; DELETE FROM study_operation WHERE op > 9", true},
-      {"generations_harmless_cases_numbered_otherwise", "generations", nullptr, false,
-       "UPDATE study_operation SET case_index = case_index + 3", true},
-      {"generations_harmless_margin", "generations", nullptr, false,
-       "UPDATE study_token SET margin = margin / 3"},
+      {"boundary_admission_gone", "boundary", "admission_missing", false,
+       "DELETE FROM admission WHERE request = (SELECT request FROM transfer WHERE transfer "
+       "= " ONE_LOAD ")"},
+      {"boundary_another_state_admitted", "boundary", "label_is_not_admitted", true,
+       "UPDATE admission SET label_boundary = label_boundary - 128 WHERE source = 2"},
+      {"boundary_loads_less_than_credited", "boundary", "credited_more_than_loaded", true,
+       "UPDATE transfer SET token_end = token_end - 128 WHERE transfer = " ONE_LOAD},
+      {"boundary_step_of_another_size", "boundary", "step_is_not_as_scheduled", true,
+       "UPDATE step_request SET tokens = tokens + 1 WHERE transfer = " ONE_LOAD},
+      {"boundary_first_step_unseen", "boundary", "first_step_unknown", false,
+       "UPDATE step_request SET transfer = 0 WHERE transfer = " ONE_LOAD},
 
       // ---- order
       {"order_read_before_the_wait", "order", "read_before_load_waited_for", true,
@@ -303,88 +305,12 @@ const std::vector<Mutation>& mutations() {
        "INSERT INTO order_op SELECT process, thread, seq + 1000000, t_ns + 1, stream, event, "
        "end_ns + 1, value, handle, "
        "result, call, op, device FROM order_op WHERE op = 5"},
-
-      // ---- keys
-      {"keys_weights_left_out", "keys", "content_input_not_in_key", true,
-       "DELETE FROM key_input WHERE name = 'weights'"},
-      {"keys_other_weights", "keys", "key_input_has_another_value", true,
-       "UPDATE key_input SET value = zeroblob(32) WHERE name = 'weights' AND rank = 1"},
-      {"keys_two_contents", "keys", "one_key_two_contents", true,
-       "UPDATE transfer SET key = (SELECT key FROM transfer WHERE transfer = " ONE_SAVE
-       "), next_token = 5 WHERE direction "
-       "= 0 AND transfer = (SELECT MIN(transfer) FROM transfer WHERE direction = 0 AND transfer "
-       "> " ONE_SAVE ")"},
-      {"keys_unknown", "keys", "key_inputs_unknown", false, "DELETE FROM key_input"},
-      {"keys_contents_undeclared", "keys", "content_inputs_unknown", false,
-       "DELETE FROM content_input WHERE rank = 1"},
-      {"keys_harmless_further_input", "keys", nullptr, false,
-       "INSERT INTO key_input SELECT process, thread, seq + 1000000, t_ns, key, value, rank, "
-       "'salt' FROM key_input WHERE "
-       "name = 'rank'"},
-
-      // ---- control
-      {"control_other_split", "control", "step_differs_from_control", true,
-       "UPDATE step_request SET tokens = tokens - 8 WHERE request = 2 AND start = 0", true},
-      {"control_harmless_steps_after_other_tokens", "control", nullptr, false,
-       "UPDATE study_token SET token = token + 1 WHERE op = 1; UPDATE step_request SET tokens = "
-       "tokens + 1 WHERE request = 2 "
-       "AND start > 260",
-       true},
-      {"control_one_step_more", "control", "other_number_of_steps", true,
-       "DELETE FROM step_request WHERE request = 2 AND start = 255", true},
-      {"control_profile_not_used", "control", "profile_not_in_force", true,
-       "UPDATE profile SET selected = '32' WHERE phase = 1 AND rank = 1 AND name = 'choice3'"},
-      {"control_other_profile", "control", "profile_differs_from_control", true,
-       "UPDATE profile SET selected = '32', recorded = '32' WHERE rank = 1 AND name = 'choice3'",
-       true},
-      {"control_other_weights", "control", "content_input_differs_from_control", true,
-       "UPDATE content_input SET value = zeroblob(32) WHERE name = 'weights'", true},
-      {"control_profile_never_read_back", "control", "profile_not_read_back", false,
-       "DELETE FROM profile WHERE phase = 1 AND rank = 1 AND name = 'choice3'"},
-      {"control_harmless_renumbered_requests", "control", nullptr, false,
-       "UPDATE study_operation SET request = request + 100 WHERE request > 0; UPDATE step_request "
-       "SET request = request + "
-       "100; UPDATE step_request SET step = step + 7; UPDATE step SET step = step + 7",
-       true},
-
-      // ---- evidence
-      // ---- crosscheck: CUPTI's counters beside a ledger that agrees with them, then not
-      {"crosscheck_agrees", "crosscheck", nullptr, false, CUPTI_COUNTERS("0")},
-      {"crosscheck_a_copy_the_ledger_lacks", "crosscheck", "bytes_differ", true,
-       CUPTI_COUNTERS("4096")},
-      {"crosscheck_a_copy_that_was_not_made", "crosscheck", "bytes_differ", true,
-       CUPTI_COUNTERS("-1")},
-      {"crosscheck_refused", "crosscheck", "session_refused", false,
-       CUPTI_COUNTERS("0") ";UPDATE coverage SET installed = 0 WHERE name = 'cupti:session'"},
-      {"crosscheck_records_lost", "crosscheck", "activity_dropped", false,
-       CUPTI_COUNTERS("0") ";UPDATE coverage SET dropped = 3 WHERE name = 'cupti:session'"},
-      {"crosscheck_process_without_counters", "crosscheck", "session_missing", false,
-       CUPTI_COUNTERS("0") ";DELETE FROM coverage WHERE name LIKE 'cupti:%' AND process = (SELECT "
-                           "MIN(process) FROM copy)"},
-      {"evidence_record_missing", "evidence", "records_missing", false,
-       "DELETE FROM lookup WHERE request = 1"},
-      {"evidence_dropped", "evidence", "records_dropped", false,
-       "UPDATE coverage SET dropped = 3 WHERE installed = 1"},
-      {"evidence_not_closed", "evidence", "not_closed", false,
-       "UPDATE recording SET value = '0' WHERE key = 'closed'"},
-      {"evidence_interrupted", "evidence", "not_completed", false,
-       "UPDATE recording SET value = 'interrupted' WHERE key = 'closed_reason'"},
-      {"evidence_blind_path", "evidence", "blind_path_used", false,
-       "UPDATE coverage SET calls = 2 WHERE name = 'path:pinned_kernel'"},
-      {"evidence_killed", "evidence", "process_died", false,
-       "INSERT INTO process_exit VALUES (110, 'rank', -1, 9)"},
-      {"evidence_no_counters", "evidence", "coverage_missing", false,
-       "DELETE FROM coverage WHERE process = 110"},
-      {"evidence_other_plan", "evidence", "plan_changed", true,
-       "UPDATE recording SET value = 'abcd' WHERE key = 'plan_sha256'"},
-      {"evidence_control_plan_changed", "evidence", "plan_changed", true,
-       "UPDATE recording SET value = 'abcd' WHERE key = 'plan_sha256'", true},
-      {"evidence_results_changed", "evidence", "results_changed_on_purpose", false,
-       "INSERT INTO tail_flip SELECT process, thread, seq + 1000000, t_ns, request, effective, "
-       "129, rank, entry, 0 FROM "
-       "tail_read"},
+      {"order_first_read_unseen", "order", "first_read_not_announced", false,
+       "UPDATE step_request SET transfer = 0 WHERE transfer = " ONE_LOAD},
+      {"order_producer_unseen", "order", "producer_step_unknown", false,
+       "DELETE FROM step_request WHERE request = (SELECT request FROM transfer WHERE transfer "
+       "= " ONE_SAVE ")"},
   };
-  return list;
 }
 
 } // namespace hitproof::audit::testing
