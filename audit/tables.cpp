@@ -1,5 +1,6 @@
 #include "audit/tables.h"
 
+#include "audit/rule.h"
 #include "audit/trace.h"
 
 #include <algorithm>
@@ -52,6 +53,31 @@ Trace bound_trace(const RuleReport& r) {
                 "(SELECT (" +
                 one_line(t.statement) + ") AS n);";
   return t;
+}
+
+// All violations of a rule but notes, over all of its queries. Where a finding was made by no query
+// (a damaged file, another plan), no query gives the sum either.
+Trace findings_trace(const Report& report, const RuleReport& r) {
+  for (const Finding& f : r.findings) {
+    if (f.effect != Verdict::pass && f.counted.statement.empty()) return f.counted;
+  }
+  std::string sum, source;
+  for (const Rule* rule : all_rules()) {
+    if (rule->name != r.name) continue;
+    for (const char* query : rule->queries) {
+      const std::string name = query;
+      if (name.ends_with("_moved") || (name.ends_with("_arms") && !report.has_reference)) continue;
+      sum += (sum.empty() ? "SELECT" : " +") + std::string(" (SELECT COUNT(*) FROM ") +
+             violations_of(query) + " WHERE effect <> 'note')";
+      source += (source.empty() ? "" : ", ") + name + ".sql";
+    }
+  }
+  std::string before = r.observed.before;
+  if (sum.find("reference.") != std::string::npos && before.rfind("ATTACH", 0) != 0) {
+    const std::string control = report.path + "/data/reference/recording.sqlite";
+    before = "ATTACH " + name_list({control}) + " AS reference; " + before;
+  }
+  return {source, before, sum + ";"};
 }
 
 struct Check {
@@ -163,20 +189,19 @@ Table rule_table(const Report& report) {
                {"why", "", false}};
   for (const RuleReport& r : report.rules) {
     std::int64_t findings = 0;
-    Trace counts;
-    for (const Finding& f : r.findings) {
-      if (f.effect == Verdict::pass) continue;
-      findings += f.count;
-      counts = joined(counts, f.counted);
-    }
+    for (const Finding& f : r.findings)
+      findings += f.effect == Verdict::pass ? 0 : f.count;
     std::string why;
     for (const std::string& m : r.missing)
       why += (why.empty() ? "" : "; ") + m;
     if (why.empty() && r.verdict != Verdict::pass && !r.findings.empty())
       why = r.findings.front().violation;
-    t.rows.push_back(
-        {r.name, verdict_words(r.verdict), grouped(r.observations), grouped(findings), why});
-    t.traces.push_back({{}, {}, r.observed, counts, {}});
+    // A rule without a subject counted nothing.
+    const bool none = r.verdict == Verdict::not_applicable;
+    t.rows.push_back({r.name, verdict_words(r.verdict), none ? "-" : grouped(r.observations),
+                      none ? "-" : grouped(findings), why});
+    t.traces.push_back(
+        {{}, {}, none ? Trace{} : r.observed, none ? Trace{} : findings_trace(report, r), {}});
   }
   return t;
 }
