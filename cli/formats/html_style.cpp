@@ -8,7 +8,7 @@ const char* const page_style = R"css(
 *{box-sizing:border-box}
 html{color-scheme:light dark;-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
-main{max-width:52rem;margin:0 auto;padding:1rem}
+main{max-width:60rem;margin:0 auto;padding:1rem}
 article+article{margin-top:3rem;border-top:3px solid var(--rule);padding-top:2rem}
 header{border-left:.5rem solid var(--open);padding:.2rem 0 .2rem 1rem;margin:1rem 0 2rem}
 header.pass{border-color:var(--good)}header.fail{border-color:var(--bad)}
@@ -45,7 +45,7 @@ th,td{padding:.3rem .6rem;border-bottom:1px solid var(--rule);text-align:left;ve
 th{font-weight:600;vertical-align:bottom}
 .number{text-align:right;white-space:nowrap}
 th.number{white-space:normal}
-footer{max-width:52rem;margin:2rem auto;padding:1rem;border-top:1px solid var(--rule)}
+footer{max-width:60rem;margin:2rem auto;padding:1rem;border-top:1px solid var(--rule)}
 @media print{body{font-size:11pt}main,footer{max-width:none;padding:0}details:not([open]){display:none}
 figure,.finding,ul.rules>li{break-inside:avoid}h2{break-after:avoid}figure.wide,figure.table{overflow:visible}
 figure.wide svg{min-width:0}table{font-size:8pt}code.command{max-height:none;border:1px solid var(--rule)}}

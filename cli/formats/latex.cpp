@@ -19,8 +19,10 @@ class LatexOutput : public Output {
 
   void table(const audit::Table& table) override {
     out_ << "% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\caption{"
-         << latex_text(table.title) << "}\n\\label{tab:" << label_of(table.id)
-         << "}\n\\footnotesize\\setlength{\\tabcolsep}{3pt}\n\\begin{tabular}{";
+         << latex_text(table.title) << "}\n\\label{tab:" << label_of(table.id) << "}\n"
+         << (table.columns.size() > 7 ? "\\scriptsize\\setlength{\\tabcolsep}{1.5pt}"
+                                      : "\\footnotesize\\setlength{\\tabcolsep}{3pt}")
+         << "\n\\begin{tabular}{";
     for (std::size_t i = 0; i < table.columns.size(); ++i)
       out_ << (table.columns[i].number ? "r" : is_long(table, i) ? "p{.42\\linewidth}" : "l");
     out_ << "}\n\\toprule\n";
