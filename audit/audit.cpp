@@ -50,6 +50,7 @@ Report audit(const std::string& dir) {
     r.proves = rule->proves;
     rule->judge(context, *rule, r);
     conclude(r);
+    if (rule->optional && r.verdict == Verdict::not_applicable) continue;
     report.verdict = worse(report.verdict, r.verdict);
     report.rules.push_back(std::move(r));
   }

@@ -154,9 +154,9 @@ bool not_applicable_to_control(Context& context, RuleReport& report) {
 }
 
 std::span<const Rule* const> all_rules() noexcept {
-  static const Rule* const rules[] = {&pages_rule,    &poison_rule,      &tails_rule, &waits_rule,
-                                      &boundary_rule, &generations_rule, &order_rule, &keys_rule,
-                                      &control_rule,  &evidence_rule};
+  static const Rule* const rules[] = {
+      &pages_rule, &poison_rule, &tails_rule,   &waits_rule,    &boundary_rule,  &generations_rule,
+      &order_rule, &keys_rule,   &control_rule, &evidence_rule, &crosscheck_rule};
   return rules;
 }
 

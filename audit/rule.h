@@ -33,9 +33,10 @@ struct Rule {
   std::span<const char* const> witness_tables; // cited in findings, see witness.h
   std::span<const char* const> queries;        // names of the embedded .sql files
   void (*judge)(Context&, const Rule&, RuleReport&);
+  bool optional = false; // left out of a report where it does not apply
 };
 
-// All ten, in the order of architecture.md section 7.
+// The ten families in the order of architecture.md section 7, and the cross-check.
 std::span<const Rule* const> all_rules() noexcept;
 
 // The text of audit/rules/<name>.sql as embedded at build; null where there is none.
@@ -65,6 +66,6 @@ void conclude(RuleReport& report);
 bool not_applicable_to_control(Context& context, RuleReport& report);
 
 extern const Rule pages_rule, poison_rule, tails_rule, waits_rule, boundary_rule, generations_rule,
-    order_rule, keys_rule, control_rule, evidence_rule;
+    order_rule, keys_rule, control_rule, evidence_rule, crosscheck_rule;
 
 } // namespace hitproof::audit

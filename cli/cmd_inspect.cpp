@@ -72,6 +72,17 @@ const Part parts[] = {
      "MAX(installed) AS installed "
      "FROM coverage GROUP BY process, name) GROUP BY name HAVING SUM(calls) > 0 OR SUM(dropped) > "
      "0 ORDER BY SUM(calls) DESC"},
+    {"copies", "Copies between host and device by process and size (the twelve largest sums)",
+     "SELECT c.process, COALESCE((SELECT MAX(p.role) FROM process p WHERE p.process = c.process "
+     "AND p.role <> ''), (SELECT MAX(p.exe) FROM process p WHERE p.process = c.process)) AS "
+     "program, "
+     "CASE c.direction WHEN 0 THEN 'D2H' ELSE 'H2D' END AS direction, c.bytes AS bytes_each, "
+     "COUNT(*) AS copies, SUM(c.bytes) AS bytes FROM copy c WHERE c.direction < 2 AND c.result = 0 "
+     "GROUP BY c.process, c.direction, c.bytes ORDER BY SUM(c.bytes) DESC LIMIT 12"},
+    {"kernels", "Kernels of processes that use another one's memory and announce nothing",
+     "SELECT o.process, COALESCE(m.value, '?') AS kernel, COUNT(*) AS launches FROM order_op o "
+     "LEFT JOIN meta m ON m.process = o.process AND m.name = 'kernel.' || o.value "
+     "WHERE o.op = 16 GROUP BY o.process, o.value ORDER BY COUNT(*) DESC LIMIT 12"},
     {"exclusions", "Excluded", "SELECT id, what, reason FROM exclusion ORDER BY id"},
 };
 

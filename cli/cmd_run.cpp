@@ -17,6 +17,7 @@ using schema::Status;
 struct RunCommand : Command {
   std::string out;
   ProbeOptions probes;
+  bool cross_check = false;
   std::vector<std::string> program;
 
   const char* name() const override { return "run"; }
@@ -26,22 +27,33 @@ struct RunCommand : Command {
   const char* examples() const override {
     return "  hitproof run --out out/mine -- ./my_server --port 8000\n"
            "  hitproof run --out out/mine --probes metadata -- python3 serve.py\n"
+           "  hitproof run --out out/check --cross-check --probes metadata -- python3 serve.py\n"
            "  hitproof inspect out/mine\n";
   }
   void add(CLI::App& app) override {
     app.add_option("--out", out, "Folder of the recording; must not exist or be empty")->required();
     app.add_option("--probes", probes.probes,
-                   "all, or metadata (calls and announcements only), or off")
-        ->check(CLI::IsMember({"all", "metadata", "off"}))
+                   "all, digests (of announced pages at both ends, nothing else), metadata (calls "
+                   "and announcements only) or off")
+        ->check(CLI::IsMember({"all", "digests", "metadata", "off"}))
         ->capture_default_str();
     app.add_option("--save-delay-ms", probes.save_delay_ms,
                    "Delay put into every announced save, milliseconds")
         ->check(CLI::Range(0, 60000))
         ->capture_default_str();
+    app.add_flag(
+        "--cross-check", cross_check,
+        "Count the bytes of copies by CUPTI as well, for rule crosscheck; slower, on a GPU "
+        "only, and with --probes metadata, because page work makes copies of its own");
     app.add_option("command", program, "The program and its arguments, after --")->required();
   }
 
   int run() override {
+    if (cross_check && probes.probes != "metadata") {
+      complain("--cross-check counts every copy, and page work makes copies of its own",
+               "give --probes metadata as well");
+      return exit_usage;
+    }
     auto created = Recorder::create(out);
     if (!created.ok()) {
       complain(created.status().message());
@@ -53,6 +65,7 @@ struct RunCommand : Command {
     ProcessOptions options;
     options.command = program;
     options.set_env = recorder.environment(probes);
+    if (cross_check) options.set_env["HITPROOF_CUPTI"] = "1";
     if (probes.probes != "off") {
       const char* before = std::getenv("LD_PRELOAD");
       options.set_env["LD_PRELOAD"] =

@@ -27,6 +27,7 @@ struct ServeCommand : Command {
     app.add_option("--preset", engine.preset, "Dimensions of the model: micro, tiny or paper")
         ->capture_default_str();
     add_device_options(app, engine.device, engine.gpus);
+    add_rank_options(app, engine.tp, engine.collectives);
     app.add_option("--external-bytes", engine.external_bytes,
                    "Host memory of the external cache; takes suffixes such as 512M, 2G")
         ->transform(CLI::AsSizeValue(false));

@@ -47,6 +47,8 @@ struct StudyCommand : Command {
            "out/full\n"
            "  hitproof study boundary --preset micro --break save-no-wait --out out/broken\n"
            "  hitproof study boundary --preset paper --device cuda --out out/paper\n"
+           "  hitproof study boundary --preset paper --tp 2 --device cuda --gpus 0,1 --collectives "
+           "nccl --out out/two\n"
            "  hitproof audit out/study/candidate\n";
   }
 
@@ -61,6 +63,7 @@ struct StudyCommand : Command {
     study->add_option("--preset", options.preset, "Dimensions of the model: micro, tiny or paper")
         ->capture_default_str();
     add_device_options(*study, options.device, options.gpus);
+    add_rank_options(*study, options.tp, options.collectives);
     study
         ->add_option("--lengths", options.lengths,
                      "Prompt lengths in tokens; default: the nine around 2C and 3C")
@@ -80,8 +83,9 @@ struct StudyCommand : Command {
         ->capture_default_str();
     study
         ->add_option("--probes", options.probes,
-                     "all, metadata (calls and announcements only) or off")
-        ->check(CLI::IsMember({"all", "metadata", "off"}))
+                     "all, digests (of pages at both ends, nothing else), metadata (calls and "
+                     "announcements only) or off")
+        ->check(CLI::IsMember({"all", "digests", "metadata", "off"}))
         ->capture_default_str();
     study
         ->add_option("--save-delay-ms", options.save_delay_ms,

@@ -17,8 +17,10 @@ namespace hitproof::cli {
 struct EngineOptions {
   std::string preset = "tiny";
   std::string device = "sim";
-  std::string gpus = "0";        // with device cuda: ordinals, comma-separated
-  std::string lookup = "strict"; // strict or full
+  std::string gpus = "0";           // with device cuda: ordinals, comma-separated
+  uint32_t tp = 4;                  // ranks
+  std::string collectives = "auto"; // with device cuda: auto, ipc or nccl
+  std::string lookup = "strict";    // strict or full
   bool connector = true;
   uint64_t weight_seed = 1;
   std::string break_name;      // empty: healthy

@@ -2,6 +2,7 @@
 
 #include "cli/process.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <time.h>
@@ -57,6 +58,7 @@ void Recorder::drain_loop() {
     {
       std::lock_guard lock(mutex_);
       if (drain_->status().ok()) moved = drain_->poll();
+      deepest_ = std::max(deepest_, moved);
     }
     if (moved == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
@@ -88,6 +90,7 @@ Status Recorder::finish(const std::string& reason) {
   std::lock_guard lock(mutex_);
   if (Status s = drain_->finish(); !s.ok()) return s;
   drain_.reset();
+  if (Status s = recording_.put("queue_depth_max", std::to_string(deepest_)); !s.ok()) return s;
   return recording_.close(reason);
 }
 

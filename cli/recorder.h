@@ -67,6 +67,7 @@ class Recorder {
   std::mutex mutex_;
   std::thread thread_;
   std::atomic<bool> stop_{false};
+  std::size_t deepest_ = 0; // most records that one poll found waiting
 };
 
 } // namespace hitproof::cli

@@ -1,4 +1,5 @@
-# libtorch for a program without a GPU: imported targets TorchLite::cpu and TorchLite::c10.
+# libtorch for a program without a GPU: imported targets TorchLite::cpu and TorchLite::c10, and TorchLite::cudart,
+# the run path of the CUDA runtime beside it.
 #
 # find_package(Torch) of a CUDA wheel insists on a whole CUDA toolkit. This module needs the torch folder of the wheel
 # alone: HITPROOF_TORCH_DIR, else .deps/libtorch/torch of the source tree, else the torch of a Python that has 2.11.
@@ -47,11 +48,11 @@ find_package_handle_standard_args(TorchLite REQUIRED_VARS TorchLite_DIR_FOUND
 if(TorchLite_FOUND AND NOT TARGET TorchLite::cpu)
   set(torchlite_lib "${TorchLite_DIR_FOUND}/lib")
   get_filename_component(torchlite_site "${TorchLite_DIR_FOUND}" DIRECTORY)
-  add_library(TorchLite::c10 SHARED IMPORTED)
+  add_library(TorchLite::c10 SHARED IMPORTED GLOBAL)
   set_target_properties(TorchLite::c10 PROPERTIES
     IMPORTED_LOCATION "${torchlite_lib}/libc10.so"
     IMPORTED_SONAME libc10.so)
-  add_library(TorchLite::cpu SHARED IMPORTED)
+  add_library(TorchLite::cpu SHARED IMPORTED GLOBAL)
   set_target_properties(TorchLite::cpu PROPERTIES
     IMPORTED_LOCATION "${torchlite_lib}/libtorch_cpu.so"
     IMPORTED_SONAME libtorch_cpu.so
@@ -59,4 +60,7 @@ if(TorchLite_FOUND AND NOT TARGET TorchLite::cpu)
     INTERFACE_LINK_LIBRARIES TorchLite::c10
     INTERFACE_LINK_OPTIONS
       "LINKER:--unresolved-symbols=ignore-in-shared-libs;LINKER:-rpath,${torchlite_lib};LINKER:-rpath,${torchlite_site}/nvidia/cu13/lib")
+  add_library(TorchLite::cudart INTERFACE IMPORTED GLOBAL)
+  set_target_properties(TorchLite::cudart PROPERTIES
+    INTERFACE_LINK_OPTIONS "LINKER:-rpath,${torchlite_site}/nvidia/cu13/lib")
 endif()

@@ -9,7 +9,8 @@
 namespace hitproof::engine {
 
 std::string describe_preset(const std::string& preset, int tp,
-                            const std::vector<std::string>& device_names) {
+                            const std::vector<std::string>& device_names,
+                            const std::string& collectives) {
   using nlohmann::ordered_json;
   const ModelConfig config = find_preset(preset);
   const CacheGeometry geometry(config, tp, 1);
@@ -31,6 +32,7 @@ std::string describe_preset(const std::string& preset, int tp,
       {"state_and_tail_bytes", geometry.state_and_tail_bytes()},
       {"profile", profile},
       {"device_names", device_names},
+      {"collectives", collectives},
   };
   return facts.dump(2);
 }

@@ -7,9 +7,10 @@
 namespace hitproof::engine {
 
 // Checkpoint interval, vocabulary, longest request, page sizes and entries of a rank, the recorded
-// kernel profile, and `device_names`, of the GPUs asked for. Throws std::invalid_argument for an
-// unknown preset.
+// kernel profile, `device_names`, of the GPUs asked for, and `collectives`: host, ipc or nccl.
+// Throws std::invalid_argument for an unknown preset, or a number of ranks that it cannot have.
 std::string describe_preset(const std::string& preset, int tp,
-                            const std::vector<std::string>& device_names);
+                            const std::vector<std::string>& device_names,
+                            const std::string& collectives);
 
 } // namespace hitproof::engine

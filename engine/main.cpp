@@ -4,7 +4,9 @@
 #include "engine/front/options.h"
 #include "engine/last_words.h"
 #include "engine/runtime/cache_server.h"
+#include "engine/runtime/collectives_choice.h"
 #include "engine/runtime/kernel_library.h"
+#include "engine/runtime/nccl_library.h"
 #include "engine/runtime/rank_process.h"
 #include "engine/sim/reexec.h"
 #include "probes/hitproof.h"
@@ -13,6 +15,7 @@
 #include <dlfcn.h>
 #include <exception>
 #include <filesystem>
+#include <stdexcept>
 #include <stdlib.h>
 #include <string>
 #include <unistd.h>
@@ -77,11 +80,19 @@ std::vector<std::string> look_at_gpus(const std::vector<int>& gpus, const std::s
   return names;
 }
 
+// The way of the ranks' sums, in place of what was asked for; NCCL is looked at before a rank needs
+// it.
+void settle_collectives(engine::FrontOptions& front, int tp) {
+  front.collectives =
+      engine::choose_collectives(front.collectives, tp, front.gpus, engine::reaches_peer);
+  if (front.collectives == "nccl") (void)engine::nccl::load();
+}
+
 void settle_on_gpus(engine::CommandLine& line) {
   using Command = engine::CommandLine::Command;
   if (line.command == Command::front) {
     look_at_gpus(line.front.gpus, "--gpus");
-    engine::check_peers(line.front.gpus);
+    settle_collectives(line.front, line.front.tp);
     engine::load_cuda_kernels();
   } else if (line.command == Command::rank) {
     look_at_gpus({line.rank.gpu}, "--gpu");
@@ -92,13 +103,26 @@ void settle_on_gpus(engine::CommandLine& line) {
   }
 }
 
-std::string describe(const engine::CommandLine& line) {
+// What is not the simulated device's to choose.
+void check_sim_options(engine::FrontOptions& front) {
+  if (front.collectives != "auto")
+    throw std::invalid_argument("--collectives " + front.collectives +
+                                " is for ranks on GPUs (--device cuda); those of the simulated "
+                                "device sum through the host's memory");
+  front.collectives = "host";
+}
+
+std::string describe(engine::CommandLine& line) {
   std::vector<std::string> names;
   if (line.device == "cuda") {
     names = look_at_gpus(line.front.gpus, "--gpus");
+    settle_collectives(line.front, line.describe_tp);
     engine::load_cuda_kernels();
+  } else {
+    check_sim_options(line.front);
   }
-  return engine::describe_preset(line.describe_preset, line.describe_tp, names);
+  return engine::describe_preset(line.describe_preset, line.describe_tp, names,
+                                 line.front.collectives);
 }
 
 int run(int argc, char** argv) {
@@ -109,6 +133,7 @@ int run(int argc, char** argv) {
     std::printf("%s\n", describe(line).c_str());
     return 0;
   }
+  if (line.command == Command::front && line.device == "sim") check_sim_options(line.front);
   if (line.command == Command::front) engine::hold_termination_signals();
   setenv("HITPROOF_SIM_SEED", std::to_string(line.front.seed).c_str(), 0);
   if (const std::string wrong = settle(line.device, argc, argv); !wrong.empty())

@@ -31,7 +31,7 @@ struct PagesWork {
   PageList poisoned, leaving, landing, compared, staged;
   PageCounts *verified = nullptr, *residue = nullptr, *differ = nullptr;
   PageRoots *left = nullptr, *landed = nullptr;
-  std::uint32_t* groups_done = nullptr;
+  std::uint32_t* segments_done = nullptr;
   devptr rows = 0;
   std::uint64_t before_ns = 0, event = 0;
   std::size_t records = 0; // owed by the last closure
@@ -61,7 +61,7 @@ PageTask task_for(const WatchedPage& page, std::size_t index, std::uint64_t addr
   task.key = poison_key_of(page);
   task.bytes = page.bytes;
   task.content = page.content;
-  task.page = index;
+  task.page = static_cast<std::uint32_t>(index);
   return task;
 }
 
@@ -132,16 +132,18 @@ void make_lists(PagesWork& work, std::uint64_t staging) noexcept {
 // copies. Null where there is no memory.
 PagesWork* prepare(Transfer& t, const PageKernels& page_kernels) noexcept {
   std::size_t staging = 0;
-  std::uint64_t slots = 0;
+  std::uint64_t slots = 0, segments = 0;
   for (std::size_t i = 0; i < t.page_count; ++i) {
     slots += kernels::slots_of(t.pages[i].bytes);
+    segments += kernels::segments_of(t.pages[i].bytes);
     if (stages(t, t.pages[i])) staging += staged_bytes(t.pages[i]);
   }
-  const kernels::TreeRows rows = kernels::rows_of(static_cast<std::uint32_t>(slots));
+  const kernels::TreeRows rows =
+      kernels::rows_of(static_cast<std::uint32_t>(slots), static_cast<std::uint32_t>(segments));
   const std::size_t per_page =
       sizeof(Reach) + 5 * sizeof(PageTask) + 3 * sizeof(PageCounts) + 2 * sizeof(PageRoots);
   const std::size_t tables =
-      sizeof(PagesWork) + t.page_count * per_page + rows.groups * sizeof(std::uint32_t) + 256;
+      sizeof(PagesWork) + t.page_count * per_page + rows.segments * sizeof(std::uint32_t) + 256;
   PageBatch* batch = take_batch(page_kernels, t.stream, tables, staging + rows.bytes());
   if (batch == nullptr) return nullptr;
   PagesWork& work = *batch->take<PagesWork>(1);
@@ -150,7 +152,7 @@ PagesWork* prepare(Transfer& t, const PageKernels& page_kernels) noexcept {
   work.reach = batch->take<Reach>(t.page_count);
   work.rows = batch->scratch + staging; // staged pages first: a multiple of their alignment
   make_lists(work, batch->scratch);
-  work.groups_done = batch->take<std::uint32_t>(rows.groups);
+  work.segments_done = batch->take<std::uint32_t>(rows.segments);
   batch->used = (batch->used + 15) / 16 * 16;
   batch->results = batch->used;
   work.verified = batch->take<PageCounts>(work.poisoned.count);
@@ -254,7 +256,7 @@ bool cuda_work_before(Transfer& t) noexcept {
   // Read back at once, so that the proof is older than any copy on this stream.
   launch_walk(batch, PageKernel::residue, work->poisoned, work->verified);
   if (t.loads()) launch_walk(batch, PageKernel::copy, work->staged, nullptr);
-  launch_digest(batch, work->leaving, work->left, work->rows, work->groups_done);
+  launch_digest(batch, work->leaving, work->left, work->rows, work->segments_done);
   put_on_stream<Closing>(t.stream, {work}, stamp);
   return true;
 }
@@ -269,7 +271,7 @@ bool cuda_work_after(Transfer& t, std::uint64_t event) noexcept {
   if (guard.context() != batch.kernels->context) batch.failed = true;
   launch_walk(batch, PageKernel::residue, work.poisoned, work.residue);
   if (!t.loads()) launch_walk(batch, PageKernel::copy, work.staged, nullptr);
-  launch_digest(batch, work.landing, work.landed, work.rows, work.groups_done);
+  launch_digest(batch, work.landing, work.landed, work.rows, work.segments_done);
   launch_walk(batch, PageKernel::compare, work.compared, work.differ);
   download_results(batch);
   // What may still run keeps its memory where not even this can be put on the stream.

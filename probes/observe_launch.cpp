@@ -1,11 +1,17 @@
 // Kernels that are given pinned host memory move bytes that no copy call shows. A launch's
 // parameters are looked through for such addresses; each kernel is named once, its launches are
 // counted.
+//
+// A process that has opened another one's memory and announces nothing (a cache server without an
+// adapter) may scatter and gather pages by kernels: there each launch is a row of the order, and
+// each kernel's name a fact.
 #include "probes/address_map.h"
 #include "probes/coverage.h"
 #include "probes/observers.h"
+#include "probes/process_state.h"
 #include "schema/records.h"
 
+#include <cstdio>
 #include <cstring>
 
 namespace hitproof::probes {
@@ -22,6 +28,7 @@ struct Kernel {
   std::uint8_t parameter[max_words];
   std::uint8_t word[max_words]; // of that parameter
   std::atomic<bool> named{false};
+  std::atomic<bool> listed{false};
 };
 Kernel kernels[room];
 
@@ -98,12 +105,29 @@ Kernel* kernel_of(void* function) noexcept {
   return nullptr;
 }
 
+void list_launch(const Call& call, Kernel& kernel, void* function, stream_t stream) noexcept {
+  const auto number = static_cast<std::uint64_t>(&kernel - kernels);
+  if (!kernel.listed.exchange(true, std::memory_order_relaxed)) {
+    schema::rec::meta r;
+    char name[32];
+    std::snprintf(name, sizeof name, "kernel.%u", static_cast<unsigned>(number));
+    schema::set_text(r.name, name);
+    schema::set_text(r.value, name_of(function));
+    schema::journal(r);
+  }
+  launch_ordered(call, stream, number);
+}
+
 } // namespace
 
-void kernel_launched(const Call& call, void* function, void* const* parameters) noexcept {
+void kernel_launched(const Call& call, void* function, void* const* parameters,
+                     stream_t stream) noexcept {
   counted(call, 0);
-  if (call.result != result_success || function == nullptr || parameters == nullptr) return;
+  if (call.result != result_success || function == nullptr) return;
   Kernel* const kernel = kernel_of(function);
+  if (kernel != nullptr && has_imported_memory() && !role_announced())
+    list_launch(call, *kernel, function, stream);
+  if (parameters == nullptr) return;
   // Another thread is learning it: that launch is looked through, this one is its like.
   if (kernel == nullptr || !kernel->ready.load(std::memory_order_acquire)) return;
   for (std::size_t i = 0; i < kernel->words; ++i) {

@@ -4,6 +4,8 @@
 #include "schema/records.h"
 #include "schema/sha256.h"
 
+#include <atomic>
+
 namespace hitproof::probes {
 namespace {
 
@@ -58,6 +60,8 @@ bool allocation_of(std::uint64_t address, std::uint64_t& base, std::uint64_t& by
   return true;
 }
 
+std::atomic<bool> imported{false};
+
 } // namespace
 
 void allocated(const Call& call, std::uint64_t address, std::uint64_t bytes) noexcept {
@@ -92,10 +96,13 @@ void ipc_exported(const Call& call, std::uint64_t address, const IpcHandle* hand
   put_memory(call, op_ipc_export, range.bytes != 0 ? range.base : address, range.bytes, hash);
 }
 
+bool has_imported_memory() noexcept { return imported.load(std::memory_order_relaxed); }
+
 void ipc_opened(const Call& call, std::uint64_t address, const IpcHandle* handle) noexcept {
   std::uint64_t base = address, bytes = 0;
   if (address != 0 && !allocation_of(address, base, bytes)) count_dropped(Counter::addresses);
   if (address != 0 && bytes != 0) map(address, base + bytes - address, Memory::device);
+  if (address != 0) imported.store(true, std::memory_order_relaxed);
   put_memory(call, op_ipc_open, address, bytes,
              handle != nullptr ? schema::sha256(handle->bytes, sizeof handle->bytes)
                                : schema::Digest{});

@@ -59,6 +59,13 @@ HITPROOF_EXPORT void hitproof_internal_event(void* event) {
   }
 }
 
+void launch_ordered(const Call& call, stream_t stream, std::uint64_t number) noexcept {
+  if (only_edge(stream)) return;
+  schema::rec::order_op r = start(call, op_kernel_launch, stream, 0);
+  r.value = number;
+  put(call.state(), r, call.begin_ns);
+}
+
 void order(const Call& call, OrderOp op, stream_t stream, event_t event) noexcept {
   if (op == op_stream_wait_event && only_edge(stream)) return;
   if (std::atomic<std::uint64_t>* declared = event == nullptr ? nullptr : internal(at(event))) {

@@ -81,7 +81,8 @@ enum OrderOp : std::uint8_t {
   op_event_export = 12,
   op_event_open = 13,
   op_stream_create = 14,
-  op_stream_destroy = 15
+  op_stream_destroy = 15,
+  op_kernel_launch = 16
 };
 void order(const Call& call, OrderOp op, stream_t stream, event_t event) noexcept;
 void event_recorded(const Call& call, stream_t stream, event_t event, unsigned flags) noexcept;
@@ -128,7 +129,20 @@ template <class P> void ipc_opened(const Call& c, P* out, const IpcHandle* h) no
 }
 
 // ---- kernels (observe_launch.cpp)
-void kernel_launched(const Call& call, void* function, void* const* parameters) noexcept;
+void kernel_launched(const Call& call, void* function, void* const* parameters,
+                     stream_t stream) noexcept;
+// A row of the order for a launch of kernel `number` (fact `kernel.<number>` is its name).
+void launch_ordered(const Call& call, stream_t stream, std::uint64_t number) noexcept;
+// True once this process has opened memory of another one.
+bool has_imported_memory() noexcept;
+// CUlaunchConfig: two times three sizes and the shared memory before the stream.
+inline stream_t stream_of_launch(const void* config) noexcept {
+  struct Head {
+    unsigned sizes[7];
+    stream_t stream;
+  };
+  return config == nullptr ? nullptr : static_cast<const Head*>(config)->stream;
+}
 
 // ---- graphs (observe_graph.cpp)
 void capture_began(const Call& call) noexcept;

@@ -191,25 +191,17 @@ void launch_walk(PageBatch& batch, PageKernel kernel, const PageList& list,
 void launch_digest(PageBatch& batch, const PageList& list, kernels::PageRoots* roots, devptr rows,
                    std::uint32_t* done) noexcept {
   if (list.count == 0) return;
-  const kernels::TreeRows sizes = kernels::rows_of(list.layout.slots);
+  const kernels::PageLayout& layout = list.layout;
+  const kernels::TreeRows sizes = kernels::rows_of(layout.slots, layout.segments);
   devptr tasks = batch.on_device(list.tasks), results = batch.on_device(roots);
-  devptr lower = rows, upper = rows + sizes.lower * sizeof(kernels::TreeNode);
+  devptr lower = rows, segments = rows + sizes.lower * sizeof(kernels::TreeNode);
   devptr counters = batch.on_device(done);
-  std::uint32_t count = list.count, slots = list.layout.slots, nonzero = 1;
-  void* arguments[] = {&tasks, &count, &slots, &results, &nonzero, &lower, &upper, &counters};
-  launch(batch, PageKernel::digest, sizes.tiles, kernels::leaf_threads, arguments);
-  std::uint32_t level = kernels::leaf_levels + kernels::upper_levels;
-  std::uint32_t nodes = static_cast<std::uint32_t>(sizes.upper);
-  for (; list.layout.largest >> level > 1; level += kernels::upper_levels) {
-    // The lower row has been used up; the tops take turns in both.
-    devptr from = upper, to = lower;
-    void* top[] = {&tasks, &count, &slots, &results, &level, &from, &nodes, &to};
-    const std::uint32_t tiles = kernels::tiles_of(nodes);
-    launch(batch, PageKernel::digest_top, tiles, kernels::tile_nodes, top);
-    upper = to;
-    lower = from;
-    nodes = tiles;
-  }
+  std::uint32_t count = list.count, slots = layout.slots, nonzero = 1;
+  void* arguments[] = {&tasks, &count, &slots, &results, &nonzero, &lower, &segments, &counters};
+  launch(batch, PageKernel::digest, sizes.tiles, kernels::tree_threads, arguments);
+  void* top[] = {&tasks, &results, &segments};
+  if (layout.large != 0)
+    launch(batch, PageKernel::digest_top, layout.large, kernels::tree_threads, top);
 }
 
 void launch_one(PageBatch& batch, PageKernel kernel, unsigned threads, void** arguments) noexcept {

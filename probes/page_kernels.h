@@ -77,7 +77,7 @@ void upload_tables(PageBatch& batch) noexcept;
 void download_results(PageBatch& batch) noexcept; // everything taken since batch.results
 void launch_walk(PageBatch& batch, PageKernel kernel, const PageList& list,
                  kernels::PageCounts* counts) noexcept;
-// `rows`: device memory for rows_of(slots).bytes(); `done`: one zero for each of its groups.
+// `rows`: device memory for rows_of(slots, segments).bytes(); `done`: one zero a segment.
 void launch_digest(PageBatch& batch, const PageList& list, kernels::PageRoots* roots, devptr rows,
                    std::uint32_t* done) noexcept;
 void launch_one(PageBatch& batch, PageKernel kernel, unsigned threads, void** arguments) noexcept;

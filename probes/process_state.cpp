@@ -2,6 +2,7 @@
 
 #include "poison/pattern.h"
 #include "probes/coverage.h"
+#include "probes/cupti_bytes.h"
 #include "probes/hitproof.h"
 #include "probes/intercept.h"
 #include "probes/libraries.h"
@@ -45,6 +46,10 @@ Settings read_environment(const char* directory) noexcept {
   s.mode = HITPROOF_MODE_LEDGER;
   s.recording_tag = poison::recording_tag(directory);
   if (says("HITPROOF_PROBES", "metadata")) return s;
+  if (says("HITPROOF_PROBES", "digests")) {
+    s.mode |= HITPROOF_MODE_DIGESTS;
+    return s;
+  }
   s.mode |=
       HITPROOF_MODE_DIGESTS | HITPROOF_MODE_POISON | HITPROOF_MODE_TAILS | HITPROOF_MODE_COMPARE;
   s.delay_ns = number("HITPROOF_SAVE_DELAY_MS") * 1'000'000u;
@@ -62,6 +67,7 @@ void after_fork_in_child() noexcept {
   thread_state = ThreadState{};
   forget_addresses_after_fork();
   forget_counters_after_fork();
+  forget_cupti_after_fork();
   forget_graphs_after_fork();
   forget_device_work_after_fork();
   forget_page_kernels_after_fork();
@@ -158,6 +164,8 @@ bool stay_out_if_ambiguous() noexcept {
   return true;
 }
 
+bool role_announced() noexcept { return role_text[0] != '\0'; }
+
 void write_process_record(const char* role, std::int32_t rank) noexcept {
   if (role[0] != '\0') {
     std::snprintf(role_text, sizeof role_text, "%s", role);
@@ -196,13 +204,16 @@ namespace {
 // comes earlier starts the recording itself.
 __attribute__((constructor)) void at_load() {
   if (!recording()) return;
+  start_cupti();
   const CudaLibraries seen = cuda_libraries();
   if (stay_out_if_ambiguous()) return;
   if (seen.runtimes + seen.drivers > 0) write_hook_records_once();
 }
 
 __attribute__((destructor)) void at_exit() {
-  if (recording()) flush_coverage();
+  if (!recording()) return;
+  flush_cupti();
+  flush_coverage();
 }
 
 } // namespace

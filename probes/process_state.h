@@ -39,6 +39,8 @@ bool stay_out_if_ambiguous() noexcept;
 
 // Writes role, rank, executable and mode (again, when the program announces its role).
 void write_process_record(const char* role, std::int32_t rank) noexcept;
+// True once the program has announced a role through hitproof.h.
+bool role_announced() noexcept;
 // Writes the table of hook ids once, when the process first shows that it uses CUDA.
 void write_hook_records_once() noexcept;
 

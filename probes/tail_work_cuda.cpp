@@ -69,9 +69,9 @@ bool cuda_state(const hitproof_state_t& s, std::uint64_t content) noexcept {
   task.address = address_of(s.address);
   task.bytes = task.content = static_cast<std::uint32_t>(content);
   const kernels::PageLayout layout = kernels::lay_out(&task, 1);
-  const kernels::TreeRows rows = kernels::rows_of(layout.slots);
+  const kernels::TreeRows rows = kernels::rows_of(layout.slots, layout.segments);
   const std::size_t tables =
-      sizeof task + rows.groups * sizeof(std::uint32_t) + sizeof(kernels::PageRoots) + 128;
+      sizeof task + rows.segments * sizeof(std::uint32_t) + sizeof(kernels::PageRoots) + 128;
   auto* const read = begin(s, s.stream, guard.context(), tables, rows.bytes());
   if (read == nullptr) return false;
   PageBatch& batch = *read->batch;
@@ -79,7 +79,7 @@ bool cuda_state(const hitproof_state_t& s, std::uint64_t content) noexcept {
   *read->list.tasks = task;
   read->list.count = 1;
   read->list.layout = layout;
-  auto* const done = batch.take<std::uint32_t>(rows.groups);
+  auto* const done = batch.take<std::uint32_t>(rows.segments);
   batch.used = (batch.used + 15) / 16 * 16;
   batch.results = batch.used;
   auto* const roots = batch.take<kernels::PageRoots>(1);

@@ -146,6 +146,7 @@ Result<Plan> parse_plan(std::string_view toml, std::string_view name) {
   reader.text("study.device", &plan.device);
   reader.text("study.device_name", &plan.device_name);
   reader.number("study.tp", &plan.tp);
+  reader.text("study.collectives", &plan.collectives);
   reader.list("study.lengths", &plan.lengths);
   reader.number("study.tokens", &plan.tokens);
   reader.list("study.arms", &plan.arms);

@@ -35,11 +35,12 @@ struct Plan {
   std::string preset = "tiny";
   std::string device = "sim";
   std::string device_name;            // as the driver names it; empty: the simulated device
+  std::string collectives;            // nccl, or empty: sums in rank order, whatever the way
   std::vector<std::uint32_t> lengths; // prompt tokens, in order of running
   std::uint32_t tokens = 64;          // generated per operation
   std::vector<std::string> arms = {"control", "candidate"};
   std::string lookup = "strict"; // strict, full
-  std::string probes = "all";    // all, metadata, off
+  std::string probes = "all";    // all, digests, metadata, off
   std::uint32_t save_delay_ms = 0;
   std::string break_name;  // empty: a sound engine
   std::string tail_effect; // empty, observe, effective, naive
@@ -61,8 +62,8 @@ Status validate_plan(const Plan& plan);
 // Canonical TOML text.
 std::string write_plan(const Plan& plan);
 Digest plan_sha256(const Plan& plan); // of write_plan(plan)
-// Of what two arms must share to be compared: preset, device, tokens, ranks, seeds and kernel
-// profile. Lengths, lookup, probes, delays and breaks may differ.
+// Of what two arms must share to be compared: preset, device, collectives, tokens, ranks, seeds and
+// kernel profile. Lengths, lookup, probes, delays and breaks may differ.
 Digest plan_controls_sha256(const Plan& plan);
 // Writes `<dir>/data/plan.toml` (never over an existing, different one) and returns its digest.
 Result<Digest> store_plan(const std::string& dir, const Plan& plan);

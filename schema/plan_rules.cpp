@@ -101,12 +101,13 @@ Complaint check_study(const Plan& plan) {
     if (auto c = one_of("study.arms", arm, {"control", "candidate"})) return c;
   if (has_twice(plan.arms)) return wrong("study.arms", "names an arm twice");
   if (auto c = one_of("study.lookup", plan.lookup, {"strict", "full"})) return c;
-  if (auto c = one_of("study.probes", plan.probes, {"all", "metadata", "off"})) return c;
+  if (auto c = one_of("study.probes", plan.probes, {"all", "digests", "metadata", "off"})) return c;
   if (auto c = within("study.save_delay_ms", plan.save_delay_ms, 0, longest_delay_ms)) return c;
   if (!plan.break_name.empty() && !is_name(plan.break_name))
     return wrong("study.break", "\"" + plan.break_name + "\" is not a name");
   if (auto c = one_of("study.tail_effect", plan.tail_effect, {"", "observe", "effective", "naive"}))
     return c;
+  if (auto c = one_of("study.collectives", plan.collectives, {"", "nccl"})) return c;
   return within("study.tp", plan.tp, 1, most_ranks);
 }
 

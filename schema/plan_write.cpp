@@ -54,9 +54,10 @@ std::string write_plan(const Plan& plan) {
   line("kind", quoted(plan.study));
   line("preset", quoted(plan.preset));
   line("device", quoted(plan.device));
-  // Left out where it is empty: plans of the simulated device keep their bytes.
+  // Left out where they are empty: plans of the simulated device keep their bytes.
   if (!plan.device_name.empty()) line("device_name", quoted(plan.device_name));
   line("tp", std::to_string(plan.tp));
+  if (!plan.collectives.empty()) line("collectives", quoted(plan.collectives));
   line("lengths", list(plan.lengths));
   line("tokens", std::to_string(plan.tokens));
   line("arms", list(plan.arms));
@@ -90,6 +91,7 @@ Digest plan_controls_sha256(const Plan& plan) {
   controls.device_name = plan.device_name;
   controls.tokens = plan.tokens;
   controls.tp = plan.tp;
+  controls.collectives = plan.collectives;
   controls.weight_seed = plan.weight_seed;
   controls.prompt_seed = plan.prompt_seed;
   controls.profile = plan.profile;

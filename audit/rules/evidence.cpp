@@ -41,8 +41,8 @@ const Sentence sentences[] = {
     {"plan_not_registered", "No plan was hashed into the recording before the first operation."},
     {"control_under_another_plan",
      "The control arm was planned with other controls (their SHA-256 is {actual}) than "
-     "this arm ({expected}): preset, device, tokens, ranks, seeds or kernel profile "
-     "differ."},
+     "this arm ({expected}): preset, device, collectives, tokens, ranks, seeds or kernel "
+     "profile differ."},
     {"archive_problem", "{expected}: {actual}."},
 };
 

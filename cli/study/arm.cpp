@@ -36,6 +36,8 @@ EngineOptions engine_options(const ArmOptions& o) {
   engine.preset = o.plan.preset;
   engine.device = o.plan.device;
   engine.gpus = o.gpus;
+  engine.tp = o.plan.tp;
+  engine.collectives = o.collectives;
   engine.external_bytes = external_bytes_for(o.plan, o.facts);
   engine.lookup = o.plan.lookup;
   engine.connector = o.arm == "candidate";

@@ -20,12 +20,14 @@ struct PresetFacts {
   uint64_t checkpoint_bytes = 0; // of one checkpoint of one rank
   std::string device_name;       // of the GPUs, as the driver gives it; empty: the simulated device
   std::vector<std::pair<std::string, std::string>> profile; // kernel choices, name and value
+  std::string collectives;                                  // how the ranks sum: host, ipc or nccl
 };
 
-// Asks the engine program. Errors: an unknown preset (names the known ones); a machine that cannot
-// run it on that device.
+// Asks the engine program. Errors: an unknown preset (names the known ones) or a number of ranks
+// that it cannot have; a machine that cannot run it on that device.
 schema::Result<PresetFacts> preset_facts(const std::string& preset, const std::string& device,
-                                         const std::string& gpus);
+                                         const std::string& gpus, uint32_t tp = 4,
+                                         const std::string& collectives = "auto");
 
 struct ArmOptions {
   schema::Plan plan;
@@ -38,7 +40,8 @@ struct ArmOptions {
   // Test aid: an engine with other weights fills the cache server first. Break key-omits-weights
   // always has one; without the break this is its clean twin.
   bool other_engine = false;
-  std::string gpus = "0"; // with device cuda: ordinals, comma-separated
+  std::string gpus = "0";           // with device cuda: ordinals, comma-separated
+  std::string collectives = "auto"; // with device cuda: auto, ipc or nccl
   std::vector<std::string> engine_extra;
   bool quiet = false;
 };

@@ -15,6 +15,9 @@ schema::Result<schema::Plan> boundary_plan(const BoundaryOptions& o, const Prese
   plan.preset = o.preset;
   plan.device = o.device;
   plan.device_name = facts.device_name;
+  plan.tp = o.tp;
+  // The other ways all give the bits of a sum in rank order.
+  if (facts.collectives == "nccl") plan.collectives = facts.collectives;
   plan.lengths = o.lengths.empty() ? default_lengths(facts.checkpoint) : o.lengths;
   plan.tokens = o.tokens;
   plan.arms = o.arms;
@@ -49,7 +52,7 @@ schema::Result<schema::Plan> boundary_plan(const BoundaryOptions& o, const Prese
 }
 
 Status run_boundary(const BoundaryOptions& o, const std::string& out) {
-  auto facts = preset_facts(o.preset, o.device, o.gpus);
+  auto facts = preset_facts(o.preset, o.device, o.gpus, o.tp, o.collectives);
   if (!facts.ok()) return facts.status();
   auto plan = boundary_plan(o, *facts);
   if (!plan.ok()) return plan.status();
@@ -66,6 +69,7 @@ Status run_boundary(const BoundaryOptions& o, const std::string& out) {
     options.title = o.title;
     options.quiet = o.quiet;
     options.gpus = o.gpus;
+    options.collectives = o.collectives;
     if (arm == "control") {
       // The control arm is the sound engine by itself, whatever the candidate is.
       options.plan.break_name.clear();

@@ -16,9 +16,11 @@ struct BoundaryOptions {
   std::vector<uint32_t> lengths; // empty: the nine lengths of the preset
   std::vector<std::string> arms = {"control", "candidate"};
   uint32_t tokens = 64;
+  uint32_t tp = 4;
   int save_delay_ms = 500;
   uint64_t seed = 42;                      // of weights and prompts
   std::string gpus = "0";                  // with device cuda: ordinals, comma-separated
+  std::string collectives = "auto";        // with device cuda: auto, ipc or nccl
   std::string reference;                   // archive of a control arm that was run before
   std::string candidate_dir = "candidate"; // name of the candidate's archive in `out`
   std::string title;                       // for the progress line; empty: the arm's name

@@ -22,4 +22,17 @@ void add_device_options(CLI::App& app, std::string& device, std::string& gpus) {
       ->capture_default_str();
 }
 
+void add_rank_options(CLI::App& app, std::uint32_t& tp, std::string& collectives) {
+  app.add_option("--tp", tp,
+                 "Tensor-parallel ranks, a process each; the checkpoint interval follows from it")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--collectives", collectives,
+                 "With --device cuda, how ranks sum: ipc, through each other's device memory; "
+                 "nccl, which needs a GPU for every rank; auto: ipc where the GPUs reach each "
+                 "other's memory, else nccl")
+      ->check(CLI::IsMember({"auto", "ipc", "nccl"}))
+      ->capture_default_str();
+}
+
 } // namespace hitproof::cli

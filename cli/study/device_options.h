@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace CLI {
@@ -12,5 +13,7 @@ namespace hitproof::cli {
 
 // --device sim|cuda and --gpus 0,1,...
 void add_device_options(CLI::App& app, std::string& device, std::string& gpus);
+// --tp N and --collectives auto|ipc|nccl
+void add_rank_options(CLI::App& app, std::uint32_t& tp, std::string& collectives);
 
 } // namespace hitproof::cli

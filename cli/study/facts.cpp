@@ -14,7 +14,8 @@ using schema::Code;
 using schema::Status;
 
 schema::Result<PresetFacts> preset_facts(const std::string& preset, const std::string& device,
-                                         const std::string& gpus) {
+                                         const std::string& gpus, uint32_t tp,
+                                         const std::string& collectives) {
   ProcessOptions options;
   options.command = {beside_program("hitproof-engine"),
                      "describe",
@@ -23,7 +24,11 @@ schema::Result<PresetFacts> preset_facts(const std::string& preset, const std::s
                      "--device",
                      device,
                      "--gpus",
-                     gpus};
+                     gpus,
+                     "--tp",
+                     std::to_string(tp),
+                     "--collectives",
+                     collectives};
   options.capture_stdout = true;
   Process engine;
   if (Status s = engine.start(options); !s.ok()) return s;
@@ -31,8 +36,9 @@ schema::Result<PresetFacts> preset_facts(const std::string& preset, const std::s
   for (std::string line; engine.read_line(&line, 120000);)
     text += line + "\n";
   if (const int status = engine.wait(); WIFEXITED(status) && WEXITSTATUS(status) == exit_usage) {
-    return Status(Code::invalid_argument, "the engine refuses preset '" + preset + "' on device " +
-                                              device + " (its message is above)");
+    return Status(Code::invalid_argument, "the engine refuses preset '" + preset + "' with " +
+                                              std::to_string(tp) + " ranks on device " + device +
+                                              " (its message is above)");
   } else if (status != 0) {
     return Status(Code::unsupported,
                   "the engine " + describe_exit(status) +
@@ -51,6 +57,7 @@ schema::Result<PresetFacts> preset_facts(const std::string& preset, const std::s
   const auto names = facts.value("device_names", std::set<std::string>());
   for (const auto& name : names)
     result.device_name += (result.device_name.empty() ? "" : ", ") + name;
+  result.collectives = facts.value("collectives", std::string());
   const json profile = facts.contains("profile") ? facts["profile"] : json::object();
   for (const auto& [name, value] : profile.items())
     result.profile.emplace_back(name, value.get<std::string>());

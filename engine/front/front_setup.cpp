@@ -81,12 +81,14 @@ FrontSetup make_setup(const FrontOptions& o) {
     start.profile = profiles[static_cast<size_t>(rank)];
     start.break_name = o.break_name;
     start.instance = e.instance;
+    start.collectives = o.collectives;
     e.ranks.push_back(std::move(start));
   }
   setup.model_name = "glm5-next-" + o.preset;
   setup.limits = {setup.model_name, model.vocab};
   setup.facts = {{"preset", o.preset},
                  {"tp", std::to_string(o.tp)},
+                 {"collectives", o.collectives},
                  {"weight_seed", std::to_string(o.weight_seed)},
                  {"lookup", o.full_lookup ? "full" : "strict"},
                  {"connector", o.connector ? "on" : "off"},

@@ -23,23 +23,31 @@ void add_device(CLI::App* app, std::string& device) {
       ->capture_default_str();
 }
 
+void add_ranks(CLI::App* app, int& tp, FrontOptions& o) {
+  app->add_option("--tp", tp, "Tensor-parallel ranks, a process each")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app->add_option("--gpus", o.gpus,
+                  "With --device cuda: ordinals of the GPUs; ranks take them in turn, and several "
+                  "ranks may share one")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 63))
+      ->capture_default_str();
+  app->add_option("--collectives", o.collectives,
+                  "With --device cuda, how ranks sum: ipc, through each other's device memory; "
+                  "nccl, which needs a GPU for every rank; auto: ipc where GPUs reach each other")
+      ->check(CLI::IsMember({"auto", "ipc", "nccl"}))
+      ->capture_default_str();
+}
+
 CLI::App* add_front(CLI::App& app, FrontOptions& o, std::string& device) {
   CLI::App* front = app.add_subcommand(
       "front", "HTTP, scheduler and block manager; starts ranks and cache server");
   front->add_option("--preset", o.preset, "Dimensions of the model: " + joined(preset_names()))
       ->check(CLI::IsMember(preset_names()))
       ->capture_default_str();
-  front->add_option("--tp", o.tp, "Tensor-parallel ranks, a process each")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
   add_device(front, device);
-  front
-      ->add_option("--gpus", o.gpus,
-                   "With --device cuda: ordinals of the GPUs; ranks take them in turn, and several "
-                   "ranks may share one")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 63))
-      ->capture_default_str();
+  add_ranks(front, o.tp, o);
   front->add_option("--host", o.host, "Address to listen at")->capture_default_str();
   front
       ->add_option("--port", o.port,
@@ -149,11 +157,8 @@ CommandLine parse_command_line(int argc, char** argv) {
       app.add_subcommand("describe", "Dimensions of a preset, and the device's name, as JSON");
   describe->add_option("--preset", out.describe_preset, "Name of the preset")
       ->capture_default_str();
-  describe->add_option("--tp", out.describe_tp, "Tensor-parallel ranks")->capture_default_str();
   add_device(describe, out.device);
-  describe->add_option("--gpus", out.front.gpus, "Ordinals of the GPUs to look at")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 63));
+  add_ranks(describe, out.describe_tp, out.front);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -19,7 +19,8 @@ struct FrontOptions {
   std::string preset = "tiny";
   int tp = 4;
   std::string device = "sim";
-  std::vector<int> gpus = {0}; // ordinals; rank r uses gpus[r % size]
+  std::vector<int> gpus = {0};      // ordinals; rank r uses gpus[r % size]
+  std::string collectives = "auto"; // auto, ipc or nccl, of ranks on GPUs
   std::string host = "127.0.0.1";
   int port = 0; // 0: a free one
   uint64_t weight_seed = 1;

@@ -37,7 +37,7 @@ std::vector<std::string> split(const std::string& text) {
   return items;
 }
 
-void apply(const std::string& item, std::vector<KernelProfile>& profiles) {
+void set_choice(const std::string& item, std::vector<KernelProfile>& profiles) {
   const size_t equals = item.find('=');
   if (equals == std::string::npos)
     throw std::invalid_argument("kernel choice `" + item + "` is not NAME=VALUE");
@@ -71,7 +71,7 @@ std::vector<std::vector<Choice>> profile_of_ranks(const std::string& profile,
     items = profile.find('=') != std::string::npos ? split(profile) : read_lines(profile);
   items.insert(items.end(), choices.begin(), choices.end());
   for (const std::string& item : items)
-    if (!trimmed(item).empty()) apply(trimmed(item), profiles);
+    if (!trimmed(item).empty()) set_choice(trimmed(item), profiles);
   std::vector<std::vector<Choice>> out;
   for (const KernelProfile& p : profiles) {
     auto& list = out.emplace_back();

@@ -43,14 +43,15 @@ struct ModelContext {
   ChoicesInForce choices;
   bool contiguous_tail_writes = false;
 
-  /// Waits until the host may read what was copied to it. Throws std::runtime_error where a kernel
-  /// or a copy has failed.
+  /// Waits until the host may read what was copied to it. Throws CollectiveError where a collective
+  /// could not finish, std::runtime_error where a kernel or a copy has failed.
   void synchronize() const { require(kernels.synchronize(stream)); }
   /// Throws as synchronize does, without waiting.
   void check() const { require(kernels.error()); }
 
  private:
   void require(const char* error) const {
+    collectives.check(); // the cause, where both have something to say
     if (error != nullptr)
       throw std::runtime_error(std::string(kernels.name) + " kernels: " + error);
   }

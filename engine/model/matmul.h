@@ -1,4 +1,4 @@
-// Large products by libtorch: the one unit that includes its headers.
+// Large products by libtorch, which is loaded at the first of them.
 //
 // Used where weights are prepared. On the small projections of a step the packed kernels of
 // kernels/model are faster (58 against 50 GFLOP/s at 128 x 64 x 611, thirty times at one row), so
@@ -12,7 +12,8 @@
 namespace hitproof::engine {
 
 /// c[rows][n] = a[rows][k] * w[n][k]^T, fp32. Row strides lda and ldc in floats; w contiguous. Not
-/// thread safe against itself in one process before the first call has returned.
+/// thread safe against itself in one process before the first call has returned. Throws
+/// std::runtime_error where libtorch cannot be loaded.
 void large_matmul(const float* a, int64_t lda, int rows, const float* w, int n, int k, float* c,
                   int64_t ldc);
 

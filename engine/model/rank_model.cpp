@@ -198,6 +198,8 @@ void RankModel::step(std::span<const SeqInput> inputs, std::span<SeqOutput> outp
   impl_->step(inputs, outputs);
 }
 
+void RankModel::check() const { impl_->forward().context.check(); }
+
 KernelProfile RankModel::profile_used() const {
   KernelProfile used = KernelProfile::unpinned();
   const kernels::KernelProfile& values = impl_->forward().context.choices.used();

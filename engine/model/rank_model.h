@@ -72,8 +72,11 @@ class RankModel {
   /// Computes inputs[i] into outputs[i], which are complete on return. Sequences must not share
   /// blocks that the step writes. On a device the work on cache pages is enqueued on the stream in
   /// order and may still run on return; what the inputs' device pointers name stays until it has.
-  /// Throws std::runtime_error where a kernel or a copy has failed.
+  /// Throws std::runtime_error where a kernel, a copy or a collective has failed.
   void step(std::span<const SeqInput> inputs, std::span<SeqOutput> outputs);
+
+  /// Throws as step does, for what has run since: to be asked once the stream was waited for.
+  void check() const;
 
   /// The seven choices that the kernels really ran with; a choice not exercised yet has an empty
   /// value.

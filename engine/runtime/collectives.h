@@ -1,9 +1,10 @@
 // Collective operations of the tensor-parallel ranks, behind one interface.
 //
-// Promise: sums are made in rank order, so two runs of one schedule agree bit for bit, whatever the
-// implementation and the timing. Every rank calls the same operations with the same sizes in the
-// same order. An operation that cannot finish because a peer has gone throws CollectiveError; it
-// never hangs for ever.
+// Promise: two runs of one schedule agree bit for bit, whatever the timing. Sums are made in rank
+// order, with the same bits whatever the implementation; NCCL alone has an order of its own, fixed
+// for a size and a machine. Every rank calls the same operations with the same sizes in the same
+// order. An operation that cannot finish because a peer has gone throws CollectiveError, or, where
+// it was only enqueued, check() does; it never hangs for ever.
 #pragma once
 
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace hitproof::engine {
@@ -39,6 +41,11 @@ class Collectives {
   // all: bytes_each of every rank, in rank order.
   virtual void all_gather(const void* mine, size_t bytes_each, void* all) = 0;
   virtual void barrier() = 0;
+  // Throws where an operation that was enqueued could not finish: what it wrote is void. To be
+  // asked after the wait for the device, before results are used.
+  virtual void check() {}
+  // Who of the group has gone or given up, in words; empty: nobody. Any thread may ask.
+  virtual std::string missing_peer() const { return {}; }
 };
 
 // One rank: every operation is a copy.

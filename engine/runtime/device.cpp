@@ -162,6 +162,13 @@ void Event::synchronize() const {
   check(cudaEventSynchronize(static_cast<cudaEvent_t>(handle_)), "cudaEventSynchronize");
 }
 
+bool Event::done() const {
+  const cudaError_t result = cudaEventQuery(static_cast<cudaEvent_t>(handle_));
+  if (result == cudaErrorNotReady) return false;
+  check(result, "cudaEventQuery");
+  return true;
+}
+
 void wait(const Stream& stream, const Event& event) {
   check(cudaStreamWaitEvent(stream_of(stream), static_cast<cudaEvent_t>(event.get()), 0),
         "cudaStreamWaitEvent");

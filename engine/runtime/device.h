@@ -70,6 +70,7 @@ class Event {
   Handle export_handle() const;
   void record(const Stream& stream) const;
   void synchronize() const;
+  bool done() const; // the work before the last record has finished
   void* get() const { return handle_; }
   explicit operator bool() const { return handle_ != nullptr; }
 

@@ -58,6 +58,7 @@ class DeviceMemory final : public Collectives {
     exchange();
     turn_ ^= 1;
   }
+  std::string missing_peer() const override { return host_.missing_peer(); }
 
  private:
   struct Member {

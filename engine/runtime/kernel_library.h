@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 namespace hitproof::engine {
 
@@ -29,8 +28,8 @@ const kernels::ModelKernels& load_cuda_kernels();
 // `option`: what named the ordinal, for the message.
 void check_gpu(int ordinal, const std::string& option);
 
-// Every two of them reach each other's memory, as the collectives need it.
-void check_peers(const std::vector<int>& gpus);
+// GPU `from` reads the memory of GPU `to`.
+bool reaches_peer(int from, int to);
 
 // The GPU's name as the driver gives it; makes no context.
 std::string gpu_name(int ordinal);

@@ -20,9 +20,9 @@ using nlohmann::json;
 
 HP_FIELDS(BlockRef, HP_F(block) HP_F(generation))
 HP_FIELDS(ChunkKey, HP_F(prefix) HP_F(next_token))
-HP_FIELDS(RankStart,
-          HP_F(preset) HP_F(weight_seed) HP_F(tp) HP_F(num_blocks) HP_F(drafts) HP_F(profile)
-              HP_F(free_tuners) HP_F(break_name) HP_F(cache_server) HP_F(instance))
+HP_FIELDS(RankStart, HP_F(preset) HP_F(weight_seed) HP_F(tp) HP_F(num_blocks) HP_F(drafts)
+                         HP_F(profile) HP_F(free_tuners) HP_F(break_name) HP_F(cache_server)
+                             HP_F(collectives) HP_F(instance))
 HP_FIELDS(RankReady, HP_F(rank) HP_F(weights) HP_F(key_inputs) HP_F(profile) HP_F(device))
 HP_FIELDS(StateOrder, HP_F(in) HP_F(out))
 HP_FIELDS(SeqOrder, HP_F(request) HP_F(start) HP_F(tokens) HP_F(last_is_draft) HP_F(prefill)

@@ -69,6 +69,7 @@ struct RankStart {
       false; // choices without a recorded value are left to the model; otherwise they are refused
   std::string break_name;   // empty: none
   std::string cache_server; // address (channel.h); empty: the connector is off
+  std::string collectives;  // how ranks on GPUs sum: nccl; ipc or empty: through device memory
   uint64_t instance = 0;    // one number per engine, so that two engines can share one cache server
   bool operator==(const RankStart&) const = default;
 };

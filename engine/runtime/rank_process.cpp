@@ -5,6 +5,8 @@
 #include "engine/runtime/device_collectives.h"
 #include "engine/runtime/kernel_library.h"
 #include "engine/runtime/keys.h"
+#include "engine/runtime/nccl_collectives.h"
+#include "engine/runtime/nccl_library.h"
 #include "engine/runtime/rank_step.h"
 #include "engine/runtime/watchdog.h"
 #include "probes/hitproof.h"
@@ -54,18 +56,20 @@ KernelProfile recorded_profile(const RankStart& start) {
   return profile;
 }
 
+// `sums`: what decides their order where they do not go in rank order.
 std::vector<NamedDigest> key_inputs_of(const RankStart& start, const CacheGeometry& g,
                                        const RankModel& model, const KernelProfile& profile,
-                                       int rank) {
+                                       const std::vector<NamedText>& sums, int rank) {
   const std::string geometry =
       "preset=" + start.preset + " block=" + std::to_string(g.block_tokens) +
       " record=" + std::to_string(g.record_bytes) + " index_page=" + std::to_string(g.index_page) +
       " state=" + std::to_string(g.state_bytes) + " tail=" + std::to_string(g.tail_bytes) +
       " drafts=" + std::to_string(g.drafts);
   // What free tuners chose is not known here: such an engine shares nothing with another.
-  const std::string numerics =
-      profile_text(profile) +
-      (profile.pinned() ? "" : "instance=" + std::to_string(start.instance));
+  std::string numerics = profile_text(profile) +
+                         (profile.pinned() ? "" : "instance=" + std::to_string(start.instance));
+  for (const auto& [name, value] : sums)
+    numerics += name + "=" + value + ";";
   return {{"weights", model.weights_sha256()},
           {"geometry", text_digest(geometry)},
           {"tp", text_digest(std::to_string(start.tp))},
@@ -85,6 +89,7 @@ class Rank {
  private:
   void start(const RankStart& start);
   std::unique_ptr<RankModel> make_model(const RankStart& start, const ModelConfig& config);
+  void open_exchange(const RankStart& start);
   void report_profile(int phase, const KernelProfile& selected);
   void finish();
 
@@ -92,7 +97,8 @@ class Rank {
   FrontLink& front_;
   std::unique_ptr<device::Stream> compute_;
   std::unique_ptr<Collectives> meeting_;  // through the host's memory
-  std::unique_ptr<Collectives> exchange_; // through device memory, where the model works there
+  std::unique_ptr<Collectives> exchange_; // of device memory, where the model works there
+  std::vector<NamedText> sums_;           // with NCCL: what the order of its sums depends on
   std::unique_ptr<CacheGeometry> geometry_;
   std::unique_ptr<RankMemory> memory_;
   KernelProfile profile_;
@@ -108,6 +114,24 @@ void Rank::report_profile(int phase, const KernelProfile& selected) {
     HITPROOF_CALL(profile, (options_.rank, phase, recorded.name.c_str(), recorded.value.c_str(),
                             selected.value(recorded.name).c_str()));
   }
+  if (sums_.empty()) return;
+  const auto now = nccl::choices(nccl::load());
+  for (size_t i = 0; i < sums_.size(); ++i)
+    HITPROOF_CALL(profile, (options_.rank, phase, sums_[i].first.c_str(), sums_[i].second.c_str(),
+                            now[i].second.c_str()));
+}
+
+void Rank::open_exchange(const RankStart& start) {
+  if (!options_.kernels->device) return;
+  if (start.collectives != "nccl") {
+    exchange_ = open_device_collectives(*meeting_, *options_.kernels, *compute_);
+    return;
+  }
+  exchange_ = open_nccl_collectives(*meeting_, *options_.kernels, *compute_, {.gpu = options_.gpu});
+  const nccl::Library& library = nccl::load();
+  sums_ = nccl::choices(library);
+  HITPROOF_CALL(meta, ("nccl_version", library.version().c_str()));
+  HITPROOF_CALL(meta, ("nccl_library", library.path.c_str()));
 }
 
 std::unique_ptr<RankModel> Rank::make_model(const RankStart& start, const ModelConfig& config) {
@@ -142,11 +166,12 @@ void Rank::start(const RankStart& start) {
   compute_ = std::make_unique<device::Stream>();
   memory_ = std::make_unique<RankMemory>(*geometry_, start.num_blocks, on_gpu);
   memory_->announce_entries(rank);
-  if (on_gpu) exchange_ = open_device_collectives(*meeting_, *options_.kernels, *compute_);
+  open_exchange(start);
   model_ = make_model(start, config);
 
   const Digest weights = model_->weights_sha256();
-  std::vector<NamedDigest> inputs = key_inputs_of(start, *geometry_, *model_, profile_, rank);
+  std::vector<NamedDigest> inputs =
+      key_inputs_of(start, *geometry_, *model_, profile_, sums_, rank);
   for (const auto& [name, value] : inputs)
     HITPROOF_CALL(content_input, (rank, name.c_str(), value.data()));
   HITPROOF_CALL(meta, ("device", device_name.c_str()));

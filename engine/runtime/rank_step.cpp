@@ -168,6 +168,7 @@ StepDone StepExecutor::run(const Step& step) {
   compute_.synchronize();
   const uint64_t end = schema::now();
   if (failure_) std::rethrow_exception(failure_);
+  model_.check();
   fetch_results(step, done);
   announce_step(step, begin, end);
   announce_pooled_keys(step);

@@ -80,6 +80,7 @@ class SharedMemory final : public Collectives {
   void all_reduce(float* data, int n) override;
   void all_gather(const void* mine, size_t bytes_each, void* all) override;
   void barrier() override { meet(); }
+  std::string missing_peer() const override;
   void abort() {
     header_->aborted.store(rank_ + 1);
     wake();
@@ -144,16 +145,21 @@ void SharedMemory::sleep_until_changed(uint32_t generation) {
   header_->sleepers.fetch_sub(1);
 }
 
-void SharedMemory::look_at_peers(std::chrono::steady_clock::time_point end) {
+std::string SharedMemory::missing_peer() const {
   if (const int who = header_->aborted.load(); who != 0)
-    throw CollectiveError("rank " + std::to_string(who - 1) + " gave up a collective operation");
+    return "rank " + std::to_string(who - 1) + " gave up a collective operation";
   for (int r = 0; r < size_; ++r) {
     const int pid = header_->pid[r].load();
     if (r != rank_ && pid != 0 && process_dead(pid))
-      throw CollectiveError("rank " + std::to_string(r) + " died during a collective operation");
+      return "rank " + std::to_string(r) + " died during a collective operation";
   }
   if (options_.parent != 0 && ::getppid() != options_.parent)
-    throw CollectiveError("the front process died during a collective operation");
+    return "the front process died during a collective operation";
+  return {};
+}
+
+void SharedMemory::look_at_peers(std::chrono::steady_clock::time_point end) {
+  if (const std::string missing = missing_peer(); !missing.empty()) throw CollectiveError(missing);
   if (std::chrono::steady_clock::now() >= end)
     throw CollectiveError("a collective operation took longer than " +
                           std::to_string(options_.timeout.count()) + " ms");

@@ -35,6 +35,16 @@ HITPROOF_BOTH Quad load_quad_cached(std::uint64_t address) {
 #endif
 }
 
+HITPROOF_BOTH std::uint32_t load_word32_cached(std::uint64_t address) {
+#ifdef __CUDA_ARCH__
+  return __ldg(reinterpret_cast<const std::uint32_t*>(address));
+#else
+  std::uint32_t word;
+  std::memcpy(&word, reinterpret_cast<const void*>(address), sizeof word);
+  return word;
+#endif
+}
+
 HITPROOF_BOTH void store_quad(std::uint64_t address, const Quad& quad) {
 #ifdef __CUDA_ARCH__
   *reinterpret_cast<uint4*>(address) =

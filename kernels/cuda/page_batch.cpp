@@ -12,10 +12,12 @@ PageLayout lay_out(PageTask* tasks, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     tasks[i].first_chunk = layout.chunks;
     tasks[i].first_slot = layout.slots;
+    tasks[i].first_segment = layout.segments;
     layout.chunks += chunks_of(tasks[i].bytes);
     layout.slots += slots_of(tasks[i].bytes);
+    layout.segments += segments_of(tasks[i].bytes);
+    if (segments_of(tasks[i].bytes) > 1) ++layout.large;
   }
-  layout.largest = count == 0 ? 0 : slots_of(tasks[0].bytes);
   return layout;
 }
 

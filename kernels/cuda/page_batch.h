@@ -13,10 +13,14 @@
 
 #ifdef __CUDACC__
 #define HITPROOF_BOTH __host__ __device__ inline
+#define HITPROOF_BOTH_ONCE static __host__ __device__ __noinline__
 #define HITPROOF_UNROLL _Pragma("unroll")
+#define HITPROOF_ROLLED _Pragma("unroll 1")
 #else
 #define HITPROOF_BOTH inline
+#define HITPROOF_BOTH_ONCE inline
 #define HITPROOF_UNROLL
+#define HITPROOF_ROLLED
 #endif
 
 namespace hitproof::kernels {
@@ -32,8 +36,8 @@ struct PageTask {
   std::uint64_t other = 0; // the second buffer of a comparison, the source of a copy
   std::uint64_t key = 0;   // of the poison
   std::uint32_t bytes = 0, content = 0;
-  std::uint32_t first_chunk = 0, first_slot = 0; // filled in by lay_out
-  std::uint64_t page = 0;                        // the caller's own number of it
+  std::uint32_t first_chunk = 0, first_slot = 0, first_segment = 0; // filled in by lay_out
+  std::uint32_t page = 0;                                           // the caller's own number of it
 };
 static_assert(sizeof(PageTask) == 48);
 
@@ -59,40 +63,39 @@ HITPROOF_BOTH std::uint32_t chunks_of(std::uint32_t bytes) {
 HITPROOF_BOTH std::uint32_t leaves_of(std::uint32_t bytes) {
   return static_cast<std::uint32_t>((std::uint64_t{bytes} + leaf_bytes - 1) / leaf_bytes);
 }
-// Slots of a page in the row: a power of two, so that the nodes of every level of every tree lie at
-// (slot >> level).
+// A tree is hashed in three legs. Blocks take tiles of leaf slots, without regard to pages, up to
+// the nodes over `slot_step` leaves; the last block at a segment goes on to the segment's node; a
+// page of several segments (more than 2 MiB) is finished by a launch of its own.
+inline constexpr std::uint32_t leaf_levels = 3, segment_levels = 11;
+inline constexpr std::uint32_t slot_step = 1u << leaf_levels;
+inline constexpr std::uint32_t segment_leaves = 1u << segment_levels;
+
+// Slots of a page in the row of leaves: whole steps, so that no node of the first levels lies over
+// two pages. An empty page has a step as well, so that somebody writes its roots.
 HITPROOF_BOTH std::uint32_t slots_of(std::uint32_t bytes) {
   const std::uint32_t leaves = leaves_of(bytes);
-  std::uint32_t slots = 1;
-  while (slots < leaves)
-    slots *= 2;
-  return slots;
+  return leaves == 0 ? slot_step : (leaves + slot_step - 1) / slot_step * slot_step;
+}
+HITPROOF_BOTH std::uint32_t segments_of(std::uint32_t bytes) {
+  return bytes == 0 ? 1 : (leaves_of(bytes) - 1) / segment_leaves + 1;
 }
 
 struct PageLayout {
-  std::uint32_t chunks = 0, slots = 0, largest = 0; // largest: slots of the largest page
+  std::uint32_t chunks = 0, slots = 0, segments = 0;
+  std::uint32_t large = 0; // pages of several segments: the first ones
 };
-// Sorts the list, largest page first (so that slots are aligned and deep trees start early), and
-// gives every page its place in both rows. A list may have 2^32 slots (4 TiB).
+// Sorts the list, largest page first (so that deep trees start early), and gives every page its
+// place in the rows. A list may have 2^32 slots (4 TiB).
 PageLayout lay_out(PageTask* tasks, std::size_t count) noexcept;
 
-// The last task that begins at or before `at` in the row of chunks, of slots. Precondition: there
-// is one.
-HITPROOF_BOTH std::uint32_t task_of_chunk(const PageTask* tasks, std::uint32_t count,
-                                          std::uint32_t at) {
+// The last task whose `First` (PageTask::first_chunk, first_slot) is at or before `at`.
+// Precondition: there is one.
+template <std::uint32_t PageTask::*First>
+HITPROOF_BOTH std::uint32_t task_at(const PageTask* tasks, std::uint32_t count, std::uint32_t at) {
   std::uint32_t low = 0, high = count;
   while (high - low > 1) {
     const std::uint32_t middle = low + (high - low) / 2;
-    (tasks[middle].first_chunk <= at ? low : high) = middle;
-  }
-  return low;
-}
-HITPROOF_BOTH std::uint32_t task_of_slot(const PageTask* tasks, std::uint32_t count,
-                                         std::uint32_t at) {
-  std::uint32_t low = 0, high = count;
-  while (high - low > 1) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    (tasks[middle].first_slot <= at ? low : high) = middle;
+    (tasks[middle].*First <= at ? low : high) = middle;
   }
   return low;
 }

@@ -1,6 +1,7 @@
-// Byte operations over a list of pages, as one lane of a warp sees them. A warp walks a contiguous
-// run of chunks, keeps its sums in registers while the page stays the same, and adds them to the
-// page's counts when the page changes.
+// Byte operations over a list of pages, as one lane of a warp sees them. All warps together pass
+// over the list window by window, so that the memory in use at one time is near to itself; in a
+// window a warp walks a contiguous run of chunks, keeps its sums in registers while the page stays
+// the same, and adds them to the page's counts when the page changes.
 #pragma once
 
 #include "kernels/cuda/device_memory.h"
@@ -214,22 +215,48 @@ HITPROOF_BOTH void do_chunk(Sums& sums, const PageTask& t, std::uint64_t begin,
   Op::bytes(sums, t, whole, end, lane);
 }
 
+// As task_at, by all lanes of a warp together: a thirty-third of the list is left after each step.
+HITPROOF_BOTH std::uint32_t task_of_chunk(const PageTask* tasks, std::uint32_t count,
+                                          std::uint32_t at, std::uint32_t lane) {
+#ifdef __CUDA_ARCH__
+  std::uint32_t low = 0, size = count; // the task is in [low, low + size)
+  while (size > 1) {
+    const std::uint32_t step = (size + warp_lanes) / (warp_lanes + 1);
+    const std::uint32_t sample = (lane + 1) * step;
+    const bool before = sample < size && tasks[low + sample].first_chunk <= at;
+    const std::uint32_t skip = __popc(__ballot_sync(0xffffffffu, before)) * step;
+    low += skip;
+    size = size - skip < step ? size - skip : step;
+  }
+  return low;
+#else
+  static_cast<void>(lane);
+  return task_at<&PageTask::first_chunk>(tasks, count, at);
+#endif
+}
+
+inline constexpr std::uint32_t run_chunks = 16; // about what a warp takes of one window
+
 // Lane `lane` of warp `warp` of `warps` over the whole list. `counts` may be null for operations
 // that count nothing.
 template <class Op>
 HITPROOF_BOTH void walk_pages(const PageTask* tasks, std::uint32_t count, std::uint32_t chunks,
                               PageCounts* counts, std::uint32_t warp, std::uint32_t warps,
                               std::uint32_t lane) {
-  std::uint32_t at = static_cast<std::uint32_t>(std::uint64_t{chunks} * warp / warps);
-  const std::uint32_t end = static_cast<std::uint32_t>(std::uint64_t{chunks} * (warp + 1) / warps);
-  if (at == end) return;
-  Sums sums;
-  for (std::uint32_t i = task_of_chunk(tasks, count, at); at < end; ++i) {
-    const PageTask task = tasks[i];
-    const std::uint32_t after = task.first_chunk + chunks_of(task.bytes);
-    for (; at < after && at < end; ++at)
-      do_chunk<Op>(sums, task, std::uint64_t{at - task.first_chunk} * chunk_bytes, lane);
-    if (counts != nullptr) sums.flush(&counts[i], lane);
+  const std::uint64_t window = std::uint64_t{run_chunks} * warps;
+  const std::uint64_t runs = (chunks + window - 1) / window * warps;
+  for (std::uint64_t run = warp; run < runs; run += warps) {
+    std::uint32_t at = static_cast<std::uint32_t>(chunks * run / runs);
+    const std::uint32_t end = static_cast<std::uint32_t>(chunks * (run + 1) / runs);
+    if (at == end) continue;
+    Sums sums;
+    for (std::uint32_t i = task_of_chunk(tasks, count, at, lane); at < end; ++i) {
+      const PageTask task = tasks[i];
+      const std::uint32_t after = task.first_chunk + chunks_of(task.bytes);
+      for (; at < after && at < end; ++at)
+        do_chunk<Op>(sums, task, std::uint64_t{at - task.first_chunk} * chunk_bytes, lane);
+      if (counts != nullptr) sums.flush(&counts[i], lane);
+    }
   }
 }
 

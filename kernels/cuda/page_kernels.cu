@@ -16,14 +16,25 @@ __device__ void walk(const PageTask* tasks, std::uint32_t count, std::uint32_t c
                  gridDim.x * blockDim.x / warp_lanes, threadIdx.x % warp_lanes);
 }
 
-// Levels `base` to `base` + levels of a tile that is in shared memory.
-__device__ void climb_tile(TreeTile& tile, const PageTask* tasks, PageRoots* roots,
-                           std::uint32_t tile_index, std::uint32_t base, std::uint32_t levels) {
+__device__ void climb_tile(TreeTile& tile, const TreeTarget& to, bool leaves,
+                           std::uint32_t levels) {
+  begin_climb(tile, to, leaves, threadIdx.x);
   for (std::uint32_t step = 0; step < levels; ++step) {
+    climb(tile, to, step, threadIdx.x);
     __syncthreads();
-    climb(tile, tasks, roots, tile_index, base, step, threadIdx.x);
   }
+}
+
+// `nodes` nodes at `level` of a page, from number `first` on, which stand in `row`.
+__device__ void climb_row(TreeTile& tile, const TreeTarget& to, std::uint32_t task,
+                          std::uint32_t level, std::uint32_t first, std::uint32_t nodes,
+                          const TreeNode* row) {
   __syncthreads();
+  if (threadIdx.x == 0) one_run(tile, to.tasks, task, level, first, nodes);
+  __syncthreads();
+  take_up(tile, row, threadIdx.x);
+  __syncthreads();
+  climb_tile(tile, to, false, tile_levels);
 }
 
 __device__ std::uint64_t global_time() {
@@ -45,51 +56,56 @@ HITPROOF_WALK(hitproof_page_nonzero, Nonzero)
 HITPROOF_WALK(hitproof_page_compare, Compare)
 HITPROOF_WALK(hitproof_page_copy, Copy)
 
-// A block a tile of leaves; the last block of a group of tiles goes on to the group's node, or to
-// the roots of its pages. `done` (one per group) is zero before and after.
-extern "C" __global__ void __launch_bounds__(leaf_threads, 3)
+// A block a tile of leaves; the last block at a segment goes on to the segment's node. `done` (one
+// per segment) is zero before and after.
+extern "C" __global__ void __launch_bounds__(tree_threads, 5)
     hitproof_page_digest(const PageTask* tasks, std::uint32_t count, std::uint32_t slots,
-                         PageRoots* roots, std::uint32_t counts, TreeNode* lower, TreeNode* upper,
-                         std::uint32_t* done) {
+                         PageRoots* roots, std::uint32_t counts, TreeNode* lower,
+                         TreeNode* segments, std::uint32_t* done) {
   __shared__ TreeTile tile;
-  __shared__ bool last;
-  const std::uint32_t index = blockIdx.x, tiles = gridDim.x, thread = threadIdx.x;
-  find_tasks(tile, tasks, count, slots, index, 0, thread);
+  __shared__ SharedSegment shared[2];
+  const TreeTarget to{tasks, roots, segments};
+  const std::uint32_t index = blockIdx.x, thread = threadIdx.x;
+  find_runs(tile, tasks, count, slots, index, thread);
   __syncthreads();
-  find_cuts(tile, tasks, index, thread);
+  hash_leaves(tile, to, index, counts != 0, thread);
   __syncthreads();
-  hash_leaves(tile, tasks, roots, index, counts != 0, thread);
-  __syncthreads();
-  finish_leaves(tile, tasks, roots, thread);
-  climb_tile(tile, tasks, roots, index, 0, leaf_levels);
-  hand_on(tile, lower, index, leaf_levels, thread);
+  climb_tile(tile, to, true, tile_levels - 1);
+  hand_on(tile, lower, index, thread);
   __threadfence();
   __syncthreads();
-  const std::uint32_t group = index / group_tiles;
-  if (thread == 0) {
-    const std::uint32_t left = tiles - group * group_tiles;
-    const std::uint32_t members = left < group_tiles ? left : group_tiles;
-    last = atomicInc(&done[group], members - 1) == members - 1;
+  if (thread < 2) {
+    SharedSegment s = shared_segment(tile, tasks, thread == 1);
+    if (s.tiles != 0) {
+      const std::uint32_t segment = tasks[s.task].first_segment + s.number;
+      if (atomicInc(&done[segment], s.tiles - 1) != s.tiles - 1) s.tiles = 0;
+    }
+    shared[thread] = s;
   }
   __syncthreads();
-  if (!last) return;
-  __threadfence();
-  find_tasks(tile, tasks, count, slots, group, leaf_levels, thread);
-  take_up(tile, lower, std::uint64_t{tiles} * (tile_nodes >> leaf_levels), group, thread);
-  climb_tile(tile, tasks, roots, group, leaf_levels, upper_levels);
-  hand_on(tile, upper, group, upper_levels, thread);
+  for (const SharedSegment& s : shared) {
+    if (s.tiles == 0) continue;
+    __threadfence();
+    climb_row(tile, to, s.task, leaf_levels, s.number * tile_nodes, s.nodes, lower + s.first_row);
+  }
 }
 
-// Eight levels more, for pages that a group cannot hold: a block a tile of the nodes at `level`.
-extern "C" __global__ void __launch_bounds__(tile_nodes)
-    hitproof_page_digest_top(const PageTask* tasks, std::uint32_t count, std::uint32_t slots,
-                             PageRoots* roots, std::uint32_t level, const TreeNode* from,
-                             std::uint32_t nodes, TreeNode* to) {
+// A block a page of several segments, whose nodes become fewer in their own places.
+extern "C" __global__ void __launch_bounds__(tree_threads)
+    hitproof_page_digest_top(const PageTask* tasks, PageRoots* roots, TreeNode* segments) {
   __shared__ TreeTile tile;
-  find_tasks(tile, tasks, count, slots, blockIdx.x, level, threadIdx.x);
-  take_up(tile, from, nodes, blockIdx.x, threadIdx.x);
-  climb_tile(tile, tasks, roots, blockIdx.x, level, upper_levels);
-  hand_on(tile, to, blockIdx.x, upper_levels, threadIdx.x);
+  const TreeTarget to{tasks, roots, segments};
+  const PageTask t = tasks[blockIdx.x];
+  TreeNode* const row = segments + t.first_segment;
+  std::uint32_t nodes = segments_of(t.bytes);
+  for (std::uint32_t level = segment_levels; nodes > 1; level += tile_levels) {
+    for (std::uint32_t first = 0; first < nodes; first += tile_nodes) {
+      __threadfence();
+      climb_row(tile, to, blockIdx.x, level, first, smaller(tile_nodes, nodes - first),
+                row + first);
+    }
+    nodes = (nodes - 1) / tile_nodes + 1;
+  }
 }
 
 // One block.

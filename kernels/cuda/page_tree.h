@@ -1,34 +1,54 @@
 // The Merkle trees of a list of pages, as one thread of a block sees them. A block takes a tile of
-// 256 neighbouring nodes of the slot row: leaves first, then their parents, level by level in
-// shared memory. The node of `level` over slot s stands at s >> level in its row.
+// neighbouring nodes (leaf slots first), which falls into runs: what it has of one segment of one
+// page. A run's nodes stand close together; its parents take the first half of its places, level by
+// level in shared memory.
 //
 // Two roots are wanted of a page whose content ends inside it. Every node left of that end is the
 // same in both trees; only one node a level, the one over the content's last leaf, differs. It is
-// kept as the `part` beside the node of its place.
+// kept as the run's `part` and belongs to one thread from its leaf to its root.
 #pragma once
 
 #include "kernels/cuda/sha256_lane.h"
 
 namespace hitproof::kernels {
 
-inline constexpr std::uint32_t tile_nodes = 256;
-inline constexpr std::uint32_t leaf_levels = 3;  // done by the block that hashed the leaves
-inline constexpr std::uint32_t upper_levels = 8; // a whole tile to one node
-inline constexpr std::uint32_t group_tiles = tile_nodes / (tile_nodes >> leaf_levels);
-// One warp more than leaves: for the leaves that the content's end cuts.
-inline constexpr std::uint32_t leaf_threads = tile_nodes + 32;
-inline constexpr std::uint32_t no_task = 0xffffffffu;
+inline constexpr std::uint32_t tile_leaves = 128;
+inline constexpr std::uint32_t tile_runs = tile_leaves / slot_step;
+inline constexpr std::uint32_t tile_nodes = 1u << (segment_levels - leaf_levels); // of a segment
+inline constexpr std::uint32_t tile_levels = 8; // most that one tile climbs
+// One warp more than leaves: for the parts. Thread tile_leaves + r has run r's.
+inline constexpr std::uint32_t tree_threads = tile_leaves + 32;
+static_assert(tile_nodes <= 2 * tile_leaves && tile_nodes == 1u << tile_levels);
+static_assert(tile_runs <= 32 && segment_leaves % tile_leaves == 0);
 
-// A node and its part on their way from one launch or tile to the next.
+// A node and its part on their way from one leg to the next.
 struct TreeNode {
   std::uint32_t node[8], part[8];
 };
 
+inline constexpr std::uint32_t no_part = 0xffffffffu;
+
+struct TreeRun {
+  std::uint32_t task, nodes; // nodes 0: an empty page
+  std::uint32_t first;       // place of its first node in the tile
+  std::uint32_t part;        // index of the node over the content's last leaf, or no_part
+  std::uint32_t target;      // where its node goes in the row of segments
+  bool ends;                 // the run is all that there is below that node
+  bool root;                 // and that node is the page's root
+};
+
 struct TreeTile {
-  // Read one buffer, write the other: one barrier a level.
-  std::uint32_t node[2][8][tile_nodes], part[2][8][tile_nodes];
-  std::uint32_t task[tile_nodes];      // whose node it is
-  std::uint32_t cut[tile_nodes], cuts; // slots of leaves that the content's end cuts
+  std::uint32_t node[2][8][tile_nodes]; // read one, write the other: one barrier a level
+  std::uint32_t part[tile_runs][8];
+  TreeRun run[tile_runs];
+  std::uint32_t run_of[tile_runs]; // by step of slots; in a tile of one run all is run 0
+  bool single;
+};
+
+struct TreeTarget {
+  const PageTask* tasks;
+  PageRoots* roots;
+  TreeNode* segments;
 };
 
 HITPROOF_BOTH void put_node(std::uint32_t (&to)[8][tile_nodes], std::uint32_t at,
@@ -43,6 +63,11 @@ HITPROOF_BOTH void get_node(const std::uint32_t (&from)[8][tile_nodes], std::uin
   for (int i = 0; i < 8; ++i)
     state[i] = from[i][at];
 }
+HITPROOF_BOTH void copy_state(std::uint32_t (&to)[8], const std::uint32_t (&from)[8]) {
+  HITPROOF_UNROLL
+  for (int i = 0; i < 8; ++i)
+    to[i] = from[i];
+}
 HITPROOF_BOTH void put_root(std::uint32_t (&root)[8], const std::uint32_t (&state)[8]) {
   HITPROOF_UNROLL
   for (int i = 0; i < 8; ++i)
@@ -51,14 +76,113 @@ HITPROOF_BOTH void put_root(std::uint32_t (&root)[8], const std::uint32_t (&stat
 
 // True where the page has a content tree of its own.
 HITPROOF_BOTH bool has_part(const PageTask& t) { return t.content != 0 && t.content < t.bytes; }
-// The leaf that has the content's last byte.
 HITPROOF_BOTH std::uint32_t last_content_leaf(const PageTask& t) {
   return (t.content - 1) / leaf_bytes;
 }
+// Index in a run of `nodes` nodes from `first` of the page at `level` of the page's part.
+HITPROOF_BOTH std::uint32_t part_of(const PageTask& t, std::uint32_t level, std::uint32_t first,
+                                    std::uint32_t nodes) {
+  if (!has_part(t)) return no_part;
+  const std::uint32_t at = (last_content_leaf(t) >> level) - first;
+  return at < nodes ? at : no_part;
+}
 
-// The page is complete where its tree has one node: writes the roots that follow from that node.
-HITPROOF_BOTH void page_complete(const PageTask& t, PageRoots& roots,
-                                 const std::uint32_t (&state)[8]) {
+HITPROOF_BOTH std::uint32_t smaller(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
+
+// ---- what a block has
+
+// The runs of tile `index` of the row of slots. Thread s < tile_runs looks at step s.
+HITPROOF_BOTH void find_runs(TreeTile& tile, const PageTask* tasks, std::uint32_t count,
+                             std::uint32_t slots, std::uint32_t index, std::uint32_t thread) {
+  if (thread >= tile_runs) return;
+  const std::uint32_t begin = index * tile_leaves, slot = begin + thread * slot_step;
+  if (thread == 0) tile.single = false;
+  tile.run_of[thread] = tile_runs;
+  if (slot >= slots) return;
+  const std::uint32_t i = task_at<&PageTask::first_slot>(tasks, count, slot);
+  const PageTask t = tasks[i];
+  const std::uint32_t segment = (slot - t.first_slot) / segment_leaves;
+  const std::uint32_t segment_slot = t.first_slot + segment * segment_leaves;
+  const std::uint32_t first_slot = segment_slot > begin ? segment_slot : begin;
+  tile.run_of[thread] = (first_slot - begin) / slot_step;
+  if (first_slot != slot) return;
+  TreeRun& run = tile.run[thread];
+  const std::uint32_t leaves = leaves_of(t.bytes), leaf = slot - t.first_slot;
+  const std::uint32_t segment_end = smaller(leaves, (segment + 1) * segment_leaves);
+  const std::uint32_t end = smaller(segment_end, leaf + begin + tile_leaves - slot);
+  run.task = i;
+  run.nodes = end - leaf;
+  run.first = slot - begin;
+  run.part = part_of(t, 0, leaf, run.nodes);
+  run.target = t.first_segment + segment;
+  run.ends = slot == segment_slot && end == segment_end;
+  run.root = run.ends && leaves <= segment_leaves;
+}
+
+// One run in the whole tile: `nodes` nodes at `level` of page `task`, from number `first` on.
+HITPROOF_BOTH void one_run(TreeTile& tile, const PageTask* tasks, std::uint32_t task,
+                           std::uint32_t level, std::uint32_t first, std::uint32_t nodes) {
+  const PageTask& t = tasks[task];
+  const bool root = ((leaves_of(t.bytes) - 1) >> level) + 1 == nodes;
+  tile.single = true;
+  tile.run[0] = {
+      task, nodes, 0, part_of(t, level, first, nodes), t.first_segment + first / tile_nodes,
+      true, root};
+}
+
+HITPROOF_BOTH std::uint32_t run_at(const TreeTile& tile, std::uint32_t place) {
+  return tile.single ? 0 : tile.run_of[place / slot_step];
+}
+// The run whose part this thread has; tile_runs where it has none.
+HITPROOF_BOTH std::uint32_t run_of_part(const TreeTile& tile, std::uint32_t thread) {
+  const std::uint32_t r = thread - tile_leaves;
+  if (thread < tile_leaves || r >= tile_runs) return tile_runs;
+  if (tile.single ? r != 0 : tile.run_of[r] != r) return tile_runs;
+  return tile.run[r].part == no_part ? tile_runs : r;
+}
+
+// ---- leaves
+
+HITPROOF_BOTH void hash_leaf(const PageTask& t, PageRoots& roots, std::uint32_t leaf,
+                             std::uint32_t end, bool counts, std::uint32_t (&state)[8]) {
+  const std::uint32_t begin = leaf * leaf_bytes, bytes = smaller(end - begin, leaf_bytes);
+  std::uint32_t nonzero = 0;
+  // What lies behind the content is not counted; a leaf across its end is counted as cut.
+  sha256_leaf(t.address + begin, bytes, state, counts && begin + bytes <= t.content, nonzero);
+  add_to(&roots.nonzero, nonzero);
+}
+
+// This thread's leaf, or the leaf that its run's content cuts. After find_runs and a barrier.
+HITPROOF_BOTH void hash_leaves(TreeTile& tile, const TreeTarget& to, std::uint32_t index,
+                               bool counts, std::uint32_t thread) {
+  const bool cut = thread >= tile_leaves;
+  const std::uint32_t r = cut ? run_of_part(tile, thread) : run_at(tile, thread);
+  if (r == tile_runs) return;
+  const TreeRun& run = tile.run[r];
+  const std::uint32_t at = cut ? run.part : thread - run.first;
+  if (at >= run.nodes) return;
+  const PageTask& t = to.tasks[run.task];
+  if (cut && t.content % leaf_bytes == 0) return;
+  const std::uint32_t leaf = index * tile_leaves + run.first + at - t.first_slot;
+  std::uint32_t state[8];
+  hash_leaf(t, to.roots[run.task], leaf, cut ? t.content : t.bytes, counts, state);
+  if (cut)
+    copy_state(tile.part[r], state);
+  else
+    put_node(tile.node[0], thread, state);
+}
+
+// ---- levels
+
+// Node of the whole run: the page's root, or its segment's node.
+HITPROOF_BOTH void finish_node(const TreeRun& run, const TreeTarget& to,
+                               const std::uint32_t (&state)[8]) {
+  if (!run.root) {
+    copy_state(to.segments[run.target].node, state);
+    return;
+  }
+  const PageTask& t = to.tasks[run.task];
+  PageRoots& roots = to.roots[run.task];
   put_root(roots.page, state);
   if (t.content == t.bytes) put_root(roots.content, state);
   if (t.content != 0) return;
@@ -66,175 +190,161 @@ HITPROOF_BOTH void page_complete(const PageTask& t, PageRoots& roots,
   sha256_of_nothing(nothing);
   put_root(roots.content, nothing);
 }
-
-// Which page each node of the tile belongs to. `level`: of the tile's nodes.
-HITPROOF_BOTH void find_tasks(TreeTile& tile, const PageTask* tasks, std::uint32_t count,
-                              std::uint32_t slots, std::uint32_t tile_index, std::uint32_t level,
-                              std::uint32_t thread) {
-  if (thread == 0) tile.cuts = 0;
-  if (thread >= tile_nodes) return;
-  const std::uint64_t slot = (std::uint64_t{tile_index} * tile_nodes + thread) << level;
-  tile.task[thread] =
-      slot < slots ? task_of_slot(tasks, count, static_cast<std::uint32_t>(slot)) : no_task;
+HITPROOF_BOTH void finish_part(const TreeRun& run, const TreeTarget& to,
+                               const std::uint32_t (&state)[8]) {
+  if (run.root)
+    put_root(to.roots[run.task].content, state);
+  else
+    copy_state(to.segments[run.target].part, state);
 }
 
-// Leaf that slot `at` of the tile stands for; false where it stands for none.
-HITPROOF_BOTH bool leaf_of_slot(const TreeTile& tile, const PageTask* tasks,
-                                std::uint32_t tile_index, std::uint32_t at, std::uint32_t& leaf) {
-  const std::uint32_t i = tile.task[at];
-  if (i == no_task) return false;
-  leaf = tile_index * tile_nodes + at - tasks[i].first_slot;
-  return leaf < leaves_of(tasks[i].bytes);
-}
-
-// Notes the leaves that the content's end cuts. After find_tasks and a barrier.
-HITPROOF_BOTH void find_cuts(TreeTile& tile, const PageTask* tasks, std::uint32_t tile_index,
-                             std::uint32_t thread) {
-  std::uint32_t leaf;
-  if (thread >= tile_nodes || !leaf_of_slot(tile, tasks, tile_index, thread, leaf)) return;
-  const PageTask& t = tasks[tile.task[thread]];
-  if (!has_part(t) || leaf != last_content_leaf(t) || t.content % leaf_bytes == 0) return;
-#ifdef __CUDA_ARCH__
-  tile.cut[atomicAdd(&tile.cuts, 1u)] = thread;
-#else
-  tile.cut[tile.cuts++] = thread;
-#endif
-}
-
-// Hashes this thread's leaves: the one of its slot, and cut ones. After find_cuts and a barrier.
-HITPROOF_BOTH void hash_leaves(TreeTile& tile, const PageTask* tasks, PageRoots* roots,
-                               std::uint32_t tile_index, bool counts, std::uint32_t thread) {
-  for (std::uint32_t item = thread; item < tile_nodes + tile.cuts; item += leaf_threads) {
-    const bool cut = item >= tile_nodes;
-    const std::uint32_t at = cut ? tile.cut[item - tile_nodes] : item;
-    std::uint32_t leaf;
-    if (!leaf_of_slot(tile, tasks, tile_index, at, leaf)) continue;
-    const std::uint32_t i = tile.task[at];
-    const PageTask& t = tasks[i];
-    const std::uint32_t end = cut ? t.content : t.bytes;
-    const std::uint32_t begin = leaf * leaf_bytes;
-    const std::uint32_t bytes = end - begin < leaf_bytes ? end - begin : leaf_bytes;
-    std::uint32_t state[8], nonzero = 0;
-    // What lies behind the content is not counted; a leaf across its end is counted as cut.
-    sha256_leaf(t.address + begin, bytes, state, counts && begin + bytes <= t.content, nonzero);
-    add_to(&roots[i].nonzero, nonzero);
-    put_node(cut ? tile.part[0] : tile.node[0], at, state);
-    if (cut) continue;
-    if (has_part(t) && leaf == last_content_leaf(t) && t.content % leaf_bytes == 0)
-      put_node(tile.part[0], at, state);
-  }
-}
-
-// Pages of one leaf are complete now. After hash_leaves and a barrier.
-HITPROOF_BOTH void finish_leaves(const TreeTile& tile, const PageTask* tasks, PageRoots* roots,
-                                 std::uint32_t thread) {
-  if (thread >= tile_nodes || tile.task[thread] == no_task) return;
-  const std::uint32_t i = tile.task[thread];
-  const PageTask& t = tasks[i];
-  if (slots_of(t.bytes) != 1) return;
+// Before the first level: takes up parts that are whole nodes, and finishes runs of one node or
+// none. `leaves`: the tile is one of leaves. A barrier before it.
+HITPROOF_BOTH void begin_climb(TreeTile& tile, const TreeTarget& to, bool leaves,
+                               std::uint32_t thread) {
   std::uint32_t state[8];
-  if (t.bytes == 0)
+  if (const std::uint32_t r = run_of_part(tile, thread); r != tile_runs) {
+    const TreeRun& run = tile.run[r];
+    if (leaves && to.tasks[run.task].content % leaf_bytes == 0) {
+      get_node(tile.node[0], run.first + run.part, state);
+      copy_state(tile.part[r], state);
+    }
+    if (run.ends && run.nodes == 1) finish_part(run, to, tile.part[r]);
+  }
+  if (thread >= tile_leaves) return;
+  const std::uint32_t r = run_at(tile, thread);
+  if (r == tile_runs) return;
+  const TreeRun& run = tile.run[r];
+  if (thread != run.first || !run.ends || run.nodes > 1) return;
+  if (run.nodes == 0)
     sha256_of_nothing(state);
   else
     get_node(tile.node[0], thread, state);
-  page_complete(t, roots[i], state);
-  if (!has_part(t)) return;
-  get_node(tile.part[0], thread, state);
-  put_root(roots[i].content, state);
+  finish_node(run, to, state);
 }
 
-// One level: parents of the tile's nodes at `level` = base + step. The first half of the threads
-// that are needed makes nodes, the second parts. A barrier before each call.
-HITPROOF_BOTH void climb(TreeTile& tile, const PageTask* tasks, PageRoots* roots,
-                         std::uint32_t tile_index, std::uint32_t base, std::uint32_t step,
-                         std::uint32_t thread) {
-  const std::uint32_t parents = tile_nodes >> (step + 1);
-  if (thread >= 2 * parents) return;
-  const bool is_part = thread >= parents;
-  const std::uint32_t parent = is_part ? thread - parents : thread;
-  const std::uint32_t i = tile.task[(2 * parent) << step];
-  if (i == no_task) return;
-  const PageTask& t = tasks[i];
-  const std::uint32_t level = base + step, slots = slots_of(t.bytes);
-  if (slots >> level <= 1) return; // complete below this level
-  const std::uint32_t slot = static_cast<std::uint32_t>(
-      ((std::uint64_t{tile_index} * tile_nodes + ((2 * parent) << step)) << base) - t.first_slot);
-  const std::uint32_t left = slot >> level; // of the page's nodes at this level
-  const std::uint32_t nodes = ((leaves_of(t.bytes) - 1) >> level) + 1;
-  if (left >= nodes) return;
+// The parents of level `step` of the tile. A barrier before each call. A run that does not end here
+// stops at the level that is handed on; until then its last node is carried along. One copy of this
+// in a program: the code of a hash is long, and a processor fetches it slowly once it has several.
+HITPROOF_BOTH_ONCE void climb(TreeTile& tile, const TreeTarget& to, std::uint32_t step,
+                              std::uint32_t thread) {
+  const bool is_part = thread >= tile_leaves;
+  const std::uint32_t r = is_part ? run_of_part(tile, thread) : run_at(tile, thread);
+  if (r == tile_runs) return;
+  const TreeRun& run = tile.run[r];
+  if (run.nodes == 0 || (!run.ends && step >= leaf_levels)) return;
+  const std::uint32_t nodes = ((run.nodes - 1) >> step) + 1;
+  if (nodes == 1 && run.ends) return;
   const auto& from = tile.node[step & 1];
-  const auto& from_part = tile.part[step & 1];
-  const bool completes = slots >> level == 2;
+  const std::uint32_t part = run.part >> step, parent = thread - run.first;
+  // Where the left child is, and whether there is a right one beside it.
+  const std::uint32_t left = is_part ? part & ~1u : 2 * parent;
+  if (left >= nodes) return;
+  const bool two = is_part ? (part & 1) != 0 : left + 1 < nodes;
   std::uint32_t state[8], right[8];
-  if (is_part) {
-    if (!has_part(t)) return;
-    const std::uint32_t last = last_content_leaf(t) >> level;
-    if (last >> 1 != left >> 1) return;
-    get_node(from_part, 2 * parent + (last & 1), state);
-    if (last & 1) {
-      HITPROOF_UNROLL
-      for (int k = 0; k < 8; ++k)
-        right[k] = state[k];
-      get_node(from, 2 * parent, state);
-      sha256_node(state, right);
-    }
-    put_node(tile.part[(step + 1) & 1], parent, state);
-    if (completes) put_root(roots[i].content, state);
-    return;
-  }
-  get_node(from, 2 * parent, state);
-  if (left + 1 < nodes) {
-    get_node(from, 2 * parent + 1, right);
+  if (is_part && !two)
+    copy_state(state, tile.part[r]);
+  else
+    get_node(from, run.first + left, state);
+  if (two) {
+    if (is_part)
+      copy_state(right, tile.part[r]);
+    else
+      get_node(from, run.first + left + 1, right);
     sha256_node(state, right);
   }
-  put_node(tile.node[(step + 1) & 1], parent, state);
-  if (completes) page_complete(t, roots[i], state);
-}
-
-// Hands the tile's nodes after `levels` steps to the next row, and takes a tile from there.
-HITPROOF_BOTH void hand_on(const TreeTile& tile, TreeNode* row, std::uint32_t tile_index,
-                           std::uint32_t levels, std::uint32_t thread) {
-  const std::uint32_t nodes = tile_nodes >> levels;
-  if (thread >= nodes) return;
-  TreeNode& out = row[std::uint64_t{tile_index} * nodes + thread];
-  get_node(tile.node[levels & 1], thread, out.node);
-  get_node(tile.part[levels & 1], thread, out.part);
-}
-HITPROOF_BOTH void take_up(TreeTile& tile, const TreeNode* row, std::uint64_t row_nodes,
-                           std::uint32_t tile_index, std::uint32_t thread) {
-  const std::uint64_t at = std::uint64_t{tile_index} * tile_nodes + thread;
-  if (thread >= tile_nodes || at >= row_nodes) return;
-#ifdef __CUDA_ARCH__
-  // Written by other blocks of this launch: not through this processor's own cache.
-  std::uint32_t node[8], part[8];
-  for (int i = 0; i < 8; ++i) {
-    node[i] = __ldcg(&row[at].node[i]);
-    part[i] = __ldcg(&row[at].part[i]);
+  const bool finishes = run.ends && nodes == 2;
+  if (is_part) {
+    copy_state(tile.part[r], state);
+    if (finishes) finish_part(run, to, state);
+  } else if (finishes) {
+    finish_node(run, to, state);
+  } else {
+    put_node(tile.node[(step + 1) & 1], thread, state);
   }
-  put_node(tile.node[0], thread, node);
-  put_node(tile.part[0], thread, part);
-#else
-  put_node(tile.node[0], thread, row[at].node);
-  put_node(tile.part[0], thread, row[at].part);
-#endif
 }
 
-// Sizes of the rows that a digest needs between its steps, for a list with so many slots.
-HITPROOF_BOTH std::uint32_t tiles_of(std::uint32_t nodes) {
-  return static_cast<std::uint32_t>((std::uint64_t{nodes} + tile_nodes - 1) / tile_nodes);
+// ---- from one leg to the next
+
+// Hands the nodes of runs that do not end in this tile of leaves to the row over the slots. After
+// leaf_levels steps and a barrier.
+HITPROOF_BOTH void hand_on(const TreeTile& tile, TreeNode* row, std::uint32_t index,
+                           std::uint32_t thread) {
+  const bool is_part = thread >= tile_leaves;
+  const std::uint32_t r = is_part ? run_of_part(tile, thread) : run_at(tile, thread);
+  if (r == tile_runs || tile.run[r].ends) return;
+  const TreeRun& run = tile.run[r];
+  TreeNode* const out = row + (index * tile_leaves + run.first) / slot_step;
+  if (is_part) {
+    copy_state(out[run.part >> leaf_levels].part, tile.part[r]);
+    return;
+  }
+  const std::uint32_t at = thread - run.first;
+  if (at <= (run.nodes - 1) >> leaf_levels)
+    get_node(tile.node[leaf_levels & 1], thread, out[at].node);
 }
-struct TreeRows {
-  std::uint32_t tiles, groups;
-  std::size_t lower, upper; // nodes: after the leaf levels (tiles), after the upper ones (groups)
-  std::size_t bytes() const { return (lower + upper) * sizeof(TreeNode); }
+
+// A segment that this tile shares with other tiles: the run at its begin (`last` false) or at its
+// end. `tiles` 0: there is none, or it is the same one.
+struct SharedSegment {
+  std::uint32_t task, number, first_row, nodes, tiles; // number: in the page
 };
-inline TreeRows rows_of(std::uint32_t slots) {
-  const std::uint32_t tiles = tiles_of(slots);
-  const std::uint32_t groups = (tiles + group_tiles - 1) / group_tiles;
-  return {tiles, groups, std::size_t{tiles} * (tile_nodes >> leaf_levels), groups};
+HITPROOF_BOTH SharedSegment shared_segment(const TreeTile& tile, const PageTask* tasks, bool last) {
+  std::uint32_t step = 0;
+  if (last) {
+    step = tile_runs - 1;
+    while (tile.run_of[step] == tile_runs)
+      --step;
+  }
+  const std::uint32_t r = tile.run_of[step];
+  const TreeRun& run = tile.run[r];
+  SharedSegment s{};
+  if (run.ends || (last && r == tile.run_of[0])) return s;
+  const PageTask& t = tasks[run.task];
+  s.task = run.task;
+  s.number = run.target - t.first_segment;
+  const std::uint32_t first = t.first_slot + s.number * segment_leaves;
+  const std::uint32_t leaves =
+      smaller(segment_leaves, leaves_of(t.bytes) - s.number * segment_leaves);
+  s.first_row = first / slot_step;
+  s.nodes = (leaves - 1) / slot_step + 1;
+  s.tiles = (first + leaves - 1) / tile_leaves - first / tile_leaves + 1;
+  return s;
 }
-// Slots that one group finishes; larger pages need a launch of the top kernel more for every factor
-// of tile_nodes.
-inline constexpr std::uint32_t group_slots = tile_nodes * group_tiles;
+
+// Takes nodes of a row, and the part of a tile of one run. Written by other blocks of this launch:
+// not through this processor's own cache.
+HITPROOF_BOTH void load_state(const std::uint32_t (&from)[8], std::uint32_t (&state)[8]) {
+  HITPROOF_UNROLL
+  for (int i = 0; i < 8; ++i) {
+#ifdef __CUDA_ARCH__
+    state[i] = __ldcg(&from[i]);
+#else
+    state[i] = from[i];
+#endif
+  }
+}
+HITPROOF_BOTH void take_up(TreeTile& tile, const TreeNode* row, std::uint32_t thread) {
+  const TreeRun& run = tile.run[0];
+  std::uint32_t state[8];
+  for (std::uint32_t at = thread; at < run.nodes; at += tree_threads) {
+    load_state(row[at].node, state);
+    put_node(tile.node[0], at, state);
+  }
+  if (run_of_part(tile, thread) != 0) return;
+  load_state(row[run.part].part, state);
+  copy_state(tile.part[0], state);
+}
+
+// Sizes of what a digest of a list needs between its legs.
+struct TreeRows {
+  std::uint32_t tiles;         // blocks of the first launch
+  std::size_t lower, segments; // nodes: over the slots, and of segments
+  std::size_t bytes() const { return (lower + segments) * sizeof(TreeNode); }
+};
+HITPROOF_BOTH TreeRows rows_of(std::uint32_t slots, std::uint32_t segments) {
+  return {static_cast<std::uint32_t>((std::uint64_t{slots} + tile_leaves - 1) / tile_leaves),
+          slots / slot_step, segments};
+}
 
 } // namespace hitproof::kernels

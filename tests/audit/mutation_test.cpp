@@ -48,7 +48,7 @@ TEST(Mutations, EveryRuleHasAControlAndAHarmlessChange) {
       must_fail.insert(m.rule);
   }
   for (const char* rule : {"pages", "poison", "tails", "waits", "boundary", "generations", "order",
-                           "keys", "control"}) {
+                           "keys", "control", "crosscheck"}) {
     EXPECT_TRUE(must_fail.count(rule)) << rule;
     EXPECT_TRUE(harmless.count(rule)) << rule;
   }

@@ -10,6 +10,17 @@ namespace hitproof::audit::testing {
 // A save whose pages were really copied.
 #define COPIED_SAVE "(SELECT MIN(c.transfer) FROM copy c WHERE c.direction = 0)"
 
+// What a cross-check run adds: H2D differs from the ledger by `off` bytes in every process.
+#define CUPTI_COUNTERS(off)                                                                        \
+  "INSERT INTO meta (process, thread, seq, t_ns, name, value) SELECT DISTINCT process, 0, 0, 0, "  \
+  "'env:HITPROOF_CUPTI', '1' FROM copy;"                                                           \
+  "INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, installed, dropped) "     \
+  "SELECT process, 0, 0, 0, 'cupti:session', COUNT(*), 0, 1, 0 FROM copy GROUP BY process;"        \
+  "INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, installed, dropped) "     \
+  "SELECT process, 0, 0, 0, CASE direction WHEN 0 THEN 'cupti:d2h' ELSE 'cupti:h2d' END, "         \
+  "COUNT(*), SUM(bytes) + CASE direction WHEN 1 THEN " off " ELSE 0 END, 1, 0 FROM copy "          \
+  "WHERE direction < 2 AND result = 0 GROUP BY process, direction"
+
 const std::vector<Mutation>& mutations() {
   static const std::vector<Mutation> list = {
       // ---- pages
@@ -169,7 +180,7 @@ const std::vector<Mutation>& mutations() {
       {"waits_page_given_out_before", "waits", "page_given_out_before_wait_ended", true,
        "INSERT INTO block SELECT b.process, b.thread, b.seq + 1000000, (SELECT t_ns + 10 FROM wait "
        "WHERE transfer = " ONE_SAVE "), b.request + 1, b.block, 2, b.engine_group, 0, 0, 128 FROM "
-                                    "block b WHERE b.block = (SELECT block FROM "
+       "block b WHERE b.block = (SELECT block FROM "
        "transfer_page WHERE transfer = " ONE_SAVE " AND entry = 3)"},
       {"waits_delay_not_injected", "waits", "delay_missing", false,
        "DELETE FROM transfer_mark WHERE kind IN (1, 2) AND transfer = " ONE_SAVE},
@@ -282,7 +293,7 @@ const std::vector<Mutation>& mutations() {
       {"order_block_freed_under_a_save", "order", "block_taken_while_busy", true,
        "INSERT INTO block SELECT b.process, b.thread, b.seq + 1000000, (SELECT t_ns + 10 FROM "
        "transfer WHERE transfer = " ONE_SAVE "), b.request, b.block, 1, b.engine_group, 1, 0, 128 "
-                                             "FROM block b WHERE b.block = (SELECT block FROM "
+       "FROM block b WHERE b.block = (SELECT block FROM "
        "transfer_page WHERE transfer = " ONE_SAVE " AND entry = 3)"},
       {"order_any_source_order", "order", "any_order_behind_a_stream_wait", false,
        "UPDATE copy SET access_order = 3 WHERE direction = 0"},
@@ -337,6 +348,19 @@ const std::vector<Mutation>& mutations() {
        true},
 
       // ---- evidence
+      // ---- crosscheck: CUPTI's counters beside a ledger that agrees with them, then not
+      {"crosscheck_agrees", "crosscheck", nullptr, false, CUPTI_COUNTERS("0")},
+      {"crosscheck_a_copy_the_ledger_lacks", "crosscheck", "bytes_differ", true,
+       CUPTI_COUNTERS("4096")},
+      {"crosscheck_a_copy_that_was_not_made", "crosscheck", "bytes_differ", true,
+       CUPTI_COUNTERS("-1")},
+      {"crosscheck_refused", "crosscheck", "session_refused", false,
+       CUPTI_COUNTERS("0") ";UPDATE coverage SET installed = 0 WHERE name = 'cupti:session'"},
+      {"crosscheck_records_lost", "crosscheck", "activity_dropped", false,
+       CUPTI_COUNTERS("0") ";UPDATE coverage SET dropped = 3 WHERE name = 'cupti:session'"},
+      {"crosscheck_process_without_counters", "crosscheck", "session_missing", false,
+       CUPTI_COUNTERS("0") ";DELETE FROM coverage WHERE name LIKE 'cupti:%' AND process = (SELECT "
+                           "MIN(process) FROM copy)"},
       {"evidence_record_missing", "evidence", "records_missing", false,
        "DELETE FROM lookup WHERE request = 1"},
       {"evidence_dropped", "evidence", "records_dropped", false,

@@ -25,7 +25,7 @@ void add(Case& c, std::uint64_t& at, std::uint32_t bytes, std::uint32_t content)
   t.bytes = bytes;
   t.content = content;
   t.key = c.tasks.size() * 2 + 2;
-  t.page = c.tasks.size();
+  t.page = static_cast<std::uint32_t>(c.tasks.size());
   c.tasks.push_back(t);
   at += (bytes + 255) / 256 * 256;
 }

@@ -131,14 +131,14 @@ double Device::elapsed() {
 Batch::Batch(Device& device, std::vector<kernels::PageTask> tasks)
     : device_(device), tasks_(std::move(tasks)),
       layout_(kernels::lay_out(tasks_.data(), tasks_.size())),
-      rows_(kernels::rows_of(layout_.slots)) {
+      rows_(kernels::rows_of(layout_.slots, layout_.segments)) {
   list_ = device_.allocate(tasks_.size() * sizeof(kernels::PageTask));
   counts_ = device_.allocate(tasks_.size() * sizeof(kernels::PageCounts));
   roots_ = device_.allocate(tasks_.size() * sizeof(kernels::PageRoots));
   tree_ = device_.allocate(rows_.bytes());
-  done_ = device_.allocate(rows_.groups * sizeof(std::uint32_t));
+  done_ = device_.allocate(rows_.segments * sizeof(std::uint32_t));
   device_.upload(list_, tasks_.data(), tasks_.size() * sizeof(kernels::PageTask));
-  device_.clear(done_, rows_.groups * sizeof(std::uint32_t));
+  device_.clear(done_, rows_.segments * sizeof(std::uint32_t));
 }
 
 Batch::~Batch() {
@@ -156,17 +156,11 @@ void Batch::walk(const char* kernel) {
 void Batch::digest(bool nonzero) {
   std::uint32_t count = static_cast<std::uint32_t>(tasks_.size()), slots = layout_.slots,
                 counting = nonzero;
-  CUdeviceptr lower = tree_, upper = tree_ + rows_.lower * sizeof(kernels::TreeNode);
-  void* arguments[] = {&list_, &count, &slots, &roots_, &counting, &lower, &upper, &done_};
-  device_.launch("hitproof_page_digest", rows_.tiles, kernels::leaf_threads, arguments);
-  std::uint32_t nodes = static_cast<std::uint32_t>(rows_.upper);
-  for (std::uint32_t level = kernels::leaf_levels + kernels::upper_levels;
-       layout_.largest >> level > 1; level += kernels::upper_levels) {
-    void* top[] = {&list_, &count, &slots, &roots_, &level, &upper, &nodes, &lower};
-    device_.launch("hitproof_page_digest_top", kernels::tiles_of(nodes), kernels::tile_nodes, top);
-    nodes = kernels::tiles_of(nodes);
-    std::swap(lower, upper);
-  }
+  CUdeviceptr lower = tree_, segments = tree_ + rows_.lower * sizeof(kernels::TreeNode);
+  void* arguments[] = {&list_, &count, &slots, &roots_, &counting, &lower, &segments, &done_};
+  device_.launch("hitproof_page_digest", rows_.tiles, kernels::tree_threads, arguments);
+  void* top[] = {&list_, &roots_, &segments};
+  device_.launch("hitproof_page_digest_top", layout_.large, kernels::tree_threads, top);
 }
 
 std::vector<kernels::PageCounts> Batch::counts(const char* kernel) {

@@ -55,7 +55,7 @@ class Pages {
       t.key = 0x1020304050607080u + i * 0x0202020202020202u;
       t.bytes = pages_[i].bytes;
       t.content = pages_[i].content;
-      t.page = i;
+      t.page = static_cast<std::uint32_t>(i);
       list.push_back(t);
     }
     return list;

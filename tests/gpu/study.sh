@@ -5,9 +5,13 @@
 #
 # Run from a folder with bin/ and lib/ as the build makes them (the build folder, or a copy of it).
 # OUT: folder for archives and answers, new or empty (default out/gpu). STEP: of "look smoke
-# metadata all broken"; default: all of them, in this order. Environment: GPUS (default 0; 0,1,2,3
-# gives every rank a GPU of its own), TORCH_LIB (folder of libtorch_cpu.so where the loader does not
-# find it), SIZE (seconds for one paper study, default 540), BREAKS (names; default all).
+# metadata all broken"; default: all of them, in this order; and "two": two ranks on two GPUs over
+# NCCL ("two-micro" and "two-paper" are its studies alone). Environment: GPUS (default 0; 0,1,2,3
+# gives every rank a GPU of its own; of "two" 0,1), TORCH_LIB (folder of libtorch_cpu.so where the
+# loader does not find it), HITPROOF_NCCL (file of NCCL where it is not found), SIZE (seconds for
+# one paper study, default 540), LENGTHS (of the paper study of "two"; default: the nine of the
+# preset), BREAKS (names; default all), DEVICE=sim (a rehearsal on the simulated device; of "two"
+# without NCCL).
 #
 # Writes OUT/steps.txt (step, exit code, wanted code, seconds) and OUT/*.json (the audits). Exit
 # status 0 where every step ended as it must: 0 for a sound engine, 1 or 3 for a broken one (a break
@@ -18,6 +22,7 @@ out=${1:-out/gpu}
 [ $# -gt 0 ] && shift
 steps=${*:-look smoke metadata all broken}
 gpus=${GPUS:-0}
+device=${DEVICE:-cuda}
 size=${SIZE:-540}
 breaks=${BREAKS:-save-no-wait load-skip-entry copy-short-row load-wrong-block state-wrong-boundary
   tail-contiguous-write tail-wrong-announce rank-resumes-elsewhere save-no-producer-wait
@@ -58,9 +63,9 @@ step() {
 study() {
   study_name=$1 study_limit=$2 study_wanted=$3
   shift 3
+  [ "$device" = cuda ] && set -- --gpus "$gpus" "$@"
   step "$study_name" "$study_limit" "$study_wanted" \
-    bin/hitproof study boundary --device cuda --gpus "$gpus" --quiet --json \
-    --out "$out/$study_name" "$@"
+    bin/hitproof study boundary --device "$device" --quiet --json --out "$out/$study_name" "$@"
   study_code=$?
   cp "$out/logs/$study_name.out" "$out/$study_name.json"
   return $study_code
@@ -73,11 +78,44 @@ micro_lengths() {
   echo "$((2 * c - 1)),$((2 * c)),$((2 * c + 1)),$((3 * c))"
 }
 
+# two_ranks look|micro|paper: two ranks on two GPUs over NCCL; on the simulated device without it.
+two_ranks() {
+  gpus=${GPUS:-0,1}
+  over_nccl="--collectives nccl"
+  other_way="--collectives ipc"
+  # The simulated device has one way to sum: there, other seeds make the arm that has no control.
+  [ "$device" = cuda ] || { over_nccl="" other_way="--seed 43"; }
+  # Options without spaces in them, or none: they are to be split.
+  # shellcheck disable=SC2086
+  case $1 in
+  look)
+    nvidia-smi topo -m >"$out/logs/topology.out" 2>&1
+    step two-look 60 0 bin/hitproof-engine describe --preset paper --tp 2 --device "$device" \
+      --gpus "$gpus" $over_nccl || exit 1
+    cp "$out/logs/two-look.out" "$out/two-look.json"
+    # The operations by themselves; 77: no two GPUs.
+    if [ "$device" = cuda ] && [ -x bin/gpu_nccl_test ]; then
+      step two-nccl 300 0 bin/gpu_nccl_test
+    fi
+    ;;
+  micro)
+    study two-micro 240 0 --preset micro --tp 2 --probes all $over_nccl
+    # Its control: over an arm that sums another way nothing is proved.
+    study two-other-arm 240 "1 3" --preset micro --tp 2 $other_way --arms candidate \
+      --reference "$out/two-micro/control"
+    ;;
+  paper)
+    study two-paper "$size" 0 --preset paper --tp 2 --probes all $over_nccl \
+      ${LENGTHS:+--lengths "$LENGTHS"}
+    ;;
+  esac
+}
+
 for wanted_step in $steps; do
   case $wanted_step in
   look)
     nvidia-smi >"$out/logs/nvidia-smi.out" 2>&1
-    step look 60 0 bin/hitproof-engine describe --preset paper --device cuda --gpus "$gpus" ||
+    step look 60 0 bin/hitproof-engine describe --preset paper --device "$device" --gpus "$gpus" ||
       exit 1
     cp "$out/logs/look.out" "$out/look.json"
     ;;
@@ -100,6 +138,14 @@ for wanted_step in $steps; do
       study "broken-$name" 240 "1 3" --preset micro --lengths "$lengths" --tokens 16 \
         --save-delay-ms 50 --arms candidate --reference "$out/clean/control" --break "$name"
     done
+    ;;
+  two)
+    two_ranks look
+    two_ranks micro
+    two_ranks paper
+    ;;
+  two-micro | two-paper)
+    two_ranks "${wanted_step#two-}"
     ;;
   *)
     echo "study.sh: no step '$wanted_step'" >&2

@@ -86,7 +86,7 @@ TEST(Dependencies, TorchStaysInOneUnit) {
         break;
       }
   }
-  EXPECT_EQ(units, std::vector<std::string>{"matmul.cpp"});
+  EXPECT_EQ(units, std::vector<std::string>{"matmul_torch.cpp"});
 }
 
 TEST(FileSizes, NoFileHasTwoSubjects) {

@@ -26,45 +26,76 @@ template <class F> void all(std::uint32_t threads, F&& phase) {
     phase(thread);
 }
 
-inline std::vector<PageRoots> digest(std::vector<PageTask>& tasks, bool counts = true) {
-  const PageLayout layout = lay_out(tasks.data(), tasks.size());
-  const std::uint32_t n = static_cast<std::uint32_t>(tasks.size());
-  const TreeRows rows = rows_of(layout.slots);
-  const PageTask* const t = tasks.data();
-  std::vector<PageRoots> roots(n);
-  std::vector<TreeNode> lower(rows.lower), upper(rows.upper);
-  const auto tile = std::make_unique<TreeTile>();
-  const auto climb_all = [&](std::uint32_t index, std::uint32_t base, std::uint32_t levels,
-                             std::uint32_t threads) {
+class Digest {
+ public:
+  Digest(std::vector<PageTask>& tasks, bool counts)
+      : tasks_(tasks), layout_(lay_out(tasks.data(), tasks.size())),
+        rows_(rows_of(layout_.slots, layout_.segments)), counts_(counts), roots(tasks.size()),
+        lower_(rows_.lower), segments_(rows_.segments), done_(rows_.segments) {}
+
+  void run() {
+    for (std::uint32_t index = 0; index < rows_.tiles; ++index)
+      leaves(index);
+    for (std::uint32_t page = 0; page < layout_.large; ++page)
+      top(page);
+  }
+
+ private:
+  void climb_tile(bool leaves, std::uint32_t levels) {
+    all(tree_threads, [&](auto i) { begin_climb(*tile_, to_, leaves, i); });
     for (std::uint32_t step = 0; step < levels; ++step)
-      all(threads, [&](auto i) { climb(*tile, t, roots.data(), index, base, step, i); });
-  };
-  for (std::uint32_t index = 0; index < rows.tiles; ++index) {
-    all(leaf_threads, [&](auto i) { find_tasks(*tile, t, n, layout.slots, index, 0, i); });
-    all(leaf_threads, [&](auto i) { find_cuts(*tile, t, index, i); });
-    all(leaf_threads, [&](auto i) { hash_leaves(*tile, t, roots.data(), index, counts, i); });
-    all(leaf_threads, [&](auto i) { finish_leaves(*tile, t, roots.data(), i); });
-    climb_all(index, 0, leaf_levels, leaf_threads);
-    all(leaf_threads, [&](auto i) { hand_on(*tile, lower.data(), index, leaf_levels, i); });
+      all(tree_threads, [&](auto i) { climb(*tile_, to_, step, i); });
   }
-  const auto upper_step = [&](std::vector<TreeNode>& from, std::vector<TreeNode>& to,
-                              std::uint32_t level) {
-    for (std::uint32_t index = 0; index < tiles_of(static_cast<std::uint32_t>(from.size()));
-         ++index) {
-      all(tile_nodes, [&](auto i) { find_tasks(*tile, t, n, layout.slots, index, level, i); });
-      all(tile_nodes, [&](auto i) { take_up(*tile, from.data(), from.size(), index, i); });
-      climb_all(index, level, upper_levels, tile_nodes);
-      all(tile_nodes, [&](auto i) { hand_on(*tile, to.data(), index, upper_levels, i); });
+  void climb_row(std::uint32_t task, std::uint32_t level, std::uint32_t first, std::uint32_t nodes,
+                 const TreeNode* row) {
+    one_run(*tile_, to_.tasks, task, level, first, nodes);
+    all(tree_threads, [&](auto i) { take_up(*tile_, row, i); });
+    climb_tile(false, tile_levels);
+  }
+  void leaves(std::uint32_t index) {
+    const std::uint32_t count = static_cast<std::uint32_t>(tasks_.size());
+    all(tree_threads,
+        [&](auto i) { find_runs(*tile_, to_.tasks, count, layout_.slots, index, i); });
+    all(tree_threads, [&](auto i) { hash_leaves(*tile_, to_, index, counts_, i); });
+    climb_tile(true, tile_levels - 1);
+    all(tree_threads, [&](auto i) { hand_on(*tile_, lower_.data(), index, i); });
+    const SharedSegment shared[2] = {shared_segment(*tile_, to_.tasks, false),
+                                     shared_segment(*tile_, to_.tasks, true)};
+    for (const SharedSegment& s : shared) {
+      if (s.tiles == 0) continue;
+      if (++done_[tasks_[s.task].first_segment + s.number] != s.tiles) continue;
+      climb_row(s.task, leaf_levels, s.number * tile_nodes, s.nodes, lower_.data() + s.first_row);
     }
-  };
-  upper_step(lower, upper, leaf_levels);
-  for (std::uint32_t level = leaf_levels + upper_levels; layout.largest >> level > 1;
-       level += upper_levels) {
-    std::vector<TreeNode> next(tiles_of(static_cast<std::uint32_t>(upper.size())));
-    upper_step(upper, next, level);
-    upper = std::move(next);
   }
-  return roots;
+  void top(std::uint32_t page) {
+    TreeNode* const row = segments_.data() + tasks_[page].first_segment;
+    std::uint32_t nodes = segments_of(tasks_[page].bytes);
+    for (std::uint32_t level = segment_levels; nodes > 1; level += tile_levels) {
+      for (std::uint32_t first = 0; first < nodes; first += tile_nodes)
+        climb_row(page, level, first, smaller(tile_nodes, nodes - first), row + first);
+      nodes = (nodes - 1) / tile_nodes + 1;
+    }
+  }
+
+  std::vector<PageTask>& tasks_;
+  PageLayout layout_;
+  TreeRows rows_;
+  bool counts_;
+
+ public:
+  std::vector<PageRoots> roots;
+
+ private:
+  std::vector<TreeNode> lower_, segments_;
+  std::vector<std::uint32_t> done_;
+  std::unique_ptr<TreeTile> tile_ = std::make_unique<TreeTile>();
+  TreeTarget to_{tasks_.data(), roots.data(), segments_.data()};
+};
+
+inline std::vector<PageRoots> digest(std::vector<PageTask>& tasks, bool counts = true) {
+  Digest digest(tasks, counts);
+  digest.run();
+  return std::move(digest.roots);
 }
 
 } // namespace hitproof::kernels::emulated

@@ -55,6 +55,36 @@ TEST(Geometry, BlockSizeFollowsRecordAndDrafts) {
   EXPECT_EQ(CacheGeometry(c, 2, 7).record_bytes, 516u);
 }
 
+// glm5-next.md 4.1 and 4.2, written out for the released model's cache with one draft token:
+//   S = 65,536 (64 / TP) + 6 (8,192 / TP) (3 + k), block = 128 ceil(S / (128 a)), a = 656 bytes;
+//   33 bytes of pooled keys a token, in pages of 64 pools where 64 divides them, else of 32.
+struct Figures {
+  int tp;
+  uint64_t state, block, index_page_pools;
+};
+
+TEST(Geometry, PagesFollowTheNumberOfRanks) {
+  for (const Figures& f : {Figures{1, 4390912, 6784, 32},
+                           {2, 2195456, 3456, 32},
+                           {4, 1097728, 1792, 64},
+                           {8, 548864, 896, 32}}) {
+    const auto ranks = static_cast<uint64_t>(f.tp);
+    ASSERT_EQ(65536 * (64 / ranks) + 6 * (8192 / ranks) * (3 + 1), f.state);
+    ASSERT_GE(f.block * 656, f.state);
+    ASSERT_LT((f.block - 128) * 656, f.state);
+    const CacheGeometry g(find_preset("paper"), f.tp, 1);
+    EXPECT_EQ(g.state_bytes, f.state) << f.tp;
+    EXPECT_EQ(static_cast<uint64_t>(g.block_tokens), f.block) << f.tp;
+    EXPECT_EQ(g.mla_page, f.block * 656) << f.tp;
+    EXPECT_EQ(g.index_page, f.block * 33) << f.tp;
+    EXPECT_EQ(static_cast<uint64_t>(g.pools_per_index_page), f.index_page_pools) << f.tp;
+    EXPECT_EQ(g.tail_bytes, 2048u) << f.tp; // not divided among ranks
+    EXPECT_EQ(g.state(0).page_bytes, g.mla_page) << f.tp;
+    EXPECT_EQ(g.bytes_per_block(), 12 * f.block * (656 + 33)) << f.tp;
+    EXPECT_EQ(g.entries.size(), 70u) << f.tp;
+  }
+}
+
 class Entries : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Entries, SeventyInSixGroups) {

@@ -52,6 +52,7 @@ MiniFront::MiniFront(const Options& options, const ServerProcess* server)
     start.profile = options.profile;
     start.break_name = options.break_name;
     start.cache_server = server != nullptr ? server->address() : "";
+    start.collectives = options.collectives;
     start.instance = static_cast<uint64_t>(::getpid());
     channels_.back().send(start);
   }

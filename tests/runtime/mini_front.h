@@ -31,7 +31,8 @@ class MiniFront {
     std::string break_name = {};
     std::vector<NamedText> profile = {};
     int num_blocks = 96;
-    bool device_kernels = false; // the ranks work as with a GPU's kernels
+    bool device_kernels = false;  // the ranks work as with a GPU's kernels
+    std::string collectives = {}; // of such ranks: nccl, or device memory
   };
   // server: nullptr: the connector is off. Starts the ranks and waits until they are ready.
   MiniFront(const Options& options, const ServerProcess* server);

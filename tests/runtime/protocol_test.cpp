@@ -41,8 +41,8 @@ std::vector<Message> one_of_each() {
   entry.shape = {2, 4, 16, 0};
   entry.stride = {64, 16, 1, -1};
   entry.reason = "rebuilt";
-  RankStart start{"micro", 18446744073709551615u, 4,    64, 1, {{"chunk", "64"}},
-                  true,    "save-no-wait",        "@x", 9};
+  RankStart start{"micro", 18446744073709551615u, 4,    64,     1, {{"chunk", "64"}},
+                  true,    "save-no-wait",        "@x", "nccl", 9};
   return {start,
           RankReady{3, digest(4), {{"weights", digest(5)}}, {{"chunk", "64"}}, "sim"},
           Step{11, {sequence(), SeqOrder{}}, {save_order}, {load_order}},

@@ -2,6 +2,7 @@
 #include "tests/runtime/mini_front.h"
 #include "tests/runtime/sim_main.h"
 
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <random>
 #include <signal.h>
@@ -84,6 +85,33 @@ TEST(Ranks, AModelWithDeviceKernelsGivesTheSameTokensAndLogits) {
   const Generated reload = front.generate(prompt, 24, found);
   EXPECT_EQ(reload.tokens, cold.tokens);
   EXPECT_EQ(reload.logits, cold.logits);
+  EXPECT_EQ(front.shut_down(), std::vector<int>(MiniFront::ranks, 0));
+}
+
+// With a fake of NCCL, which sums in an order of its own: other bits than rank order, twice the
+// same.
+TEST(Ranks, AModelOverNcclAgreesWithItselfAndSharesNothingWithRankOrder) {
+  setenv("HITPROOF_NCCL", HITPROOF_FAKE_NCCL_PATH, 1);
+  setenv("HITPROOF_FAKE_NCCL", "now", 1);
+  const MiniFront::Options over_nccl{.device_kernels = true, .collectives = "nccl"};
+  ServerProcess server(uint64_t{64} << 20);
+  MiniFront front(over_nccl, &server);
+  MiniFront again(over_nccl, nullptr);
+  MiniFront plain({}, nullptr);
+  const auto prompt = prompt_of(2 * front.chunk() + 5, 33);
+  const Generated cold = front.generate(prompt, 24);
+  EXPECT_EQ(cold, again.generate(prompt, 24));
+  EXPECT_NE(cold.logits, plain.generate(prompt, 24).logits);
+  const uint32_t found = front.lookup(prompt, false);
+  ASSERT_EQ(found, 2 * front.chunk());
+  EXPECT_EQ(front.generate(prompt, 24, found), cold);
+  const auto numerics = [](const MiniFront& of) {
+    for (const auto& [name, digest] : of.ready()[0].key_inputs)
+      if (name == "numerics") return digest;
+    return Digest{};
+  };
+  EXPECT_EQ(numerics(front), numerics(again));
+  EXPECT_NE(numerics(front), numerics(plain));
   EXPECT_EQ(front.shut_down(), std::vector<int>(MiniFront::ranks, 0));
 }
 

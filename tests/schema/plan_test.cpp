@@ -58,6 +58,19 @@ TEST(Plan, NamesAGpuAndLeavesTheSimulatedDeviceUnnamed) {
   EXPECT_NE(plan_controls_sha256(plan), on_one);
 }
 
+TEST(Plan, NamesNcclAndLeavesRankOrderUnnamed) {
+  Plan plan = some_plan();
+  EXPECT_EQ(write_plan(plan).find("collectives"), std::string::npos);
+  const Digest in_rank_order = plan_controls_sha256(plan);
+  plan.collectives = "nccl";
+  const Result<Plan> back = parse_plan(write_plan(plan));
+  ASSERT_TRUE(back.ok()) << back.status().to_string();
+  EXPECT_EQ(*back, plan);
+  EXPECT_NE(plan_controls_sha256(plan), in_rank_order);
+  EXPECT_THAT(message_of("[study]\nlengths = [1]\ncollectives = \"gloo\"\n"),
+              HasSubstr("plan.toml:3: study.collectives"));
+}
+
 TEST(Plan, DefaultsFillWhatIsLeftOut) {
   const Result<Plan> plan = parse_plan("[study]\nlengths = [128]\n");
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();

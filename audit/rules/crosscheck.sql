@@ -1,0 +1,41 @@
+-- Rule crosscheck: CUPTI counted the same bytes as the ledger, per process and direction. One row a
+-- violation.
+-- Run: sqlite3 data/recording.sqlite < crosscheck.sql
+WITH
+counter AS ( -- counters grow; the newest row of each counts
+  SELECT process, name, MAX(installed) AS installed, MAX(calls) AS calls, MAX(bytes) AS bytes,
+         MAX(dropped) AS dropped, MAX(t_ns) AS t_ns
+  FROM coverage WHERE name LIKE 'cupti:%' GROUP BY process, name),
+session AS (SELECT * FROM counter WHERE name = 'cupti:session'),
+asked AS (SELECT DISTINCT process FROM meta WHERE name = 'env:HITPROOF_CUPTI' AND value = '1'),
+used AS ( -- processes that reached a device at all
+  SELECT DISTINCT process FROM copy UNION SELECT DISTINCT process FROM memory
+  UNION SELECT DISTINCT process FROM order_op),
+way AS (
+  SELECT 'cupti:d2h' AS name, 0 AS direction UNION ALL SELECT 'cupti:h2d', 1
+  UNION ALL SELECT 'cupti:d2d', 2),
+ledger AS (
+  SELECT process, direction, COUNT(*) AS copies, SUM(bytes) AS bytes
+  FROM copy WHERE result = 0 GROUP BY process, direction),
+compared AS (
+  SELECT s.process, w.name, c.t_ns, COALESCE(c.bytes, 0) AS counted, COALESCE(l.bytes, 0) AS recorded
+  FROM session s JOIN way w ON 1 = 1
+  LEFT JOIN counter c ON c.process = s.process AND c.name = w.name
+  LEFT JOIN ledger l ON l.process = s.process AND l.direction = w.direction
+  WHERE s.installed = 1)
+SELECT 'bytes_differ' AS violation, 'fail' AS effect, t_ns AS at_ns, NULL AS rank, NULL AS transfer,
+       NULL AS request, NULL AS entry, process AS process, NULL AS op,
+       SUBSTR(name, 7) || ' ' || CAST(counted AS VARCHAR) AS expected,
+       CAST(recorded AS VARCHAR) AS actual
+  FROM compared WHERE counted <> recorded
+UNION ALL
+SELECT 'session_refused', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, NULL, NULL
+  FROM session WHERE installed = 0
+UNION ALL
+SELECT 'activity_dropped', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, NULL,
+       CAST(dropped AS VARCHAR)
+  FROM session WHERE dropped > 0
+UNION ALL
+SELECT 'session_missing', 'inconclusive', NULL, NULL, NULL, NULL, NULL, a.process, NULL, NULL, NULL
+  FROM asked a JOIN used u ON u.process = a.process
+  LEFT JOIN session s ON s.process = a.process WHERE s.process IS NULL;
