@@ -10,6 +10,7 @@
 #include "cli/formats/formats.h"
 #include "schema/sha256.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace hitproof::cli {
@@ -74,10 +75,10 @@ class SarifOutput : public Document {
         (d.report.path.empty() || d.report.path[0] == '/' ? name_of(d.report) : d.report.path) +
         "/data/recording.sqlite";
     Json results = Json::array();
-    for (std::size_t i = 0; i < d.report.rules.size(); ++i) {
-      for (const audit::Finding& f : d.report.rules[i].findings)
-        results.push_back(finding_result(d.report, f, i, path));
-      add_missing(d.report, i, path, results);
+    for (const audit::RuleReport& r : d.report.rules) {
+      for (const audit::Finding& f : r.findings)
+        results.push_back(finding_result(d.report, f, path));
+      add_missing(d.report, r, path, results);
     }
     Json run;
     run["tool"]["driver"] = driver();
@@ -109,10 +110,20 @@ class SarifOutput : public Document {
         {"name", "hitproof"}, {"semanticVersion", HITPROOF_VERSION}, {"rules", std::move(rules)}};
   }
 
-  static Json result(const audit::Report& report, const std::string& rule, std::size_t index,
+  // Its place in the list of rule objects, which holds every rule, judged in this report or not.
+  static std::size_t index_of(const std::string& rule) {
+    const auto rules = audit::all_rules();
+    return static_cast<std::size_t>(
+        std::find_if(rules.begin(), rules.end(),
+                     [&](const audit::Rule* r) { return rule == r->name; }) -
+        rules.begin());
+  }
+
+  static Json result(const audit::Report& report, const std::string& rule,
                      const std::string& violation, audit::Verdict effect, const std::string& words,
                      const std::string& path) {
-    Json j = {{"ruleId", "hitproof/" + rule}, {"ruleIndex", index}, {"level", level_of(effect)}};
+    Json j = {
+        {"ruleId", "hitproof/" + rule}, {"ruleIndex", index_of(rule)}, {"level", level_of(effect)}};
     j["message"] = text(words);
     j["locations"] = Json::array({location(path)});
     j["partialFingerprints"] = {
@@ -121,10 +132,10 @@ class SarifOutput : public Document {
   }
 
   static Json finding_result(const audit::Report& report, const audit::Finding& f,
-                             std::size_t index, const std::string& path) {
+                             const std::string& path) {
     const std::string words = f.violation + " (" + std::to_string(f.count) +
                               (f.count == 1 ? " time): " : " times): ") + f.words;
-    Json j = result(report, f.rule, index, f.violation, f.effect, words, path);
+    Json j = result(report, f.rule, f.violation, f.effect, words, path);
     if (!f.witness.empty()) j["codeFlows"] = witness_flow(f, path);
     j["properties"] = {{"violation", f.violation}, {"count", f.count}};
     if (!f.query.empty()) j["properties"]["query"] = printable(f.query);
@@ -132,15 +143,13 @@ class SarifOutput : public Document {
   }
 
   // A rule that did not see enough is an alert too: it has not passed.
-  static void add_missing(const audit::Report& report, std::size_t index, const std::string& path,
-                          Json& results) {
-    const audit::RuleReport& r = report.rules[index];
+  static void add_missing(const audit::Report& report, const audit::RuleReport& r,
+                          const std::string& path, Json& results) {
     if (r.verdict != audit::Verdict::inconclusive || r.missing.empty()) return;
     std::string words = "inconclusive: ";
     for (const std::string& m : r.missing)
       words += (&m == &r.missing.front() ? "" : "; ") + m;
-    results.push_back(
-        result(report, r.name, index, "missing", audit::Verdict::inconclusive, words, path));
+    results.push_back(result(report, r.name, "missing", audit::Verdict::inconclusive, words, path));
   }
 
   std::ostream& out_;

@@ -180,7 +180,10 @@ TEST(Formats, JunitHasTheCommonStructure) {
 }
 
 TEST(Formats, SarifHasWhatCodeScanningAsksFor) {
-  const json j = json::parse(document(Format::sarif, {hostile_dossier()}));
+  // Reports need not hold every rule, nor in the order of the list.
+  audit::Dossier d = hostile_dossier();
+  std::reverse(d.report.rules.begin(), d.report.rules.end());
+  const json j = json::parse(document(Format::sarif, {d}));
   EXPECT_EQ(j["version"], "2.1.0");
   const json& run = j["runs"][0];
   const json& driver = run["tool"]["driver"];
@@ -205,8 +208,8 @@ TEST(Formats, SarifHasWhatCodeScanningAsksFor) {
         << uri;
     EXPECT_EQ(result["partialFingerprints"]["hitproofFinding/v1"].get<std::string>().size(), 64u);
   }
-  EXPECT_EQ(run["results"][0]["level"], "error");
-  EXPECT_EQ(run["results"][1]["level"], "warning");
+  EXPECT_EQ(run["results"][0]["level"], "warning");
+  EXPECT_EQ(run["results"][1]["level"], "error");
 }
 
 TEST(Formats, FingerprintsStandOnNamesAlone) {
