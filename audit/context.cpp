@@ -39,8 +39,11 @@ Context::Context(const std::string& dir)
              "CAST(value AS INTEGER) > 0") > 0 ||
       number("SELECT SUM(gaps + damaged + dropped) FROM journal_file") > 0 ||
       number("SELECT MAX(dropped) FROM coverage") > 0;
-  ranks_ = numbers("SELECT DISTINCT rank FROM entry WHERE origin = 0 ORDER BY rank");
-  if (ranks_.empty()) ranks_ = numbers("SELECT DISTINCT rank FROM transfer ORDER BY rank");
+  ranks_ = numbers(ranks_sql_);
+  if (ranks_.empty()) {
+    ranks_sql_ = "SELECT DISTINCT rank FROM transfer ORDER BY rank";
+    ranks_ = numbers(ranks_sql_);
+  }
   first_ns_ =
       number("SELECT MIN(t) FROM (SELECT MIN(t_ns) AS t FROM process UNION ALL "
              "SELECT MIN(t_ns) FROM entry UNION ALL SELECT MIN(t_ns) FROM request UNION ALL "
@@ -59,12 +62,14 @@ void Context::set_strangers_aside() {
   const char* const before = "t_ns < (SELECT MIN(t_ns) FROM main.request)";
   strangers_ = number(std::string("SELECT COUNT(*) FROM main.transfer WHERE ") + before);
   if (strangers_ == 0) return;
-  require(recording_.execute(
-      std::string("CREATE TEMP VIEW transfer AS SELECT * FROM main.transfer WHERE NOT ") + before));
+  aside_sql_ =
+      std::string("CREATE TEMP VIEW transfer AS SELECT * FROM main.transfer WHERE NOT ") + before;
+  require(recording_.execute(aside_sql_));
 }
 
 void Context::bring_strangers_back() {
   if (strangers_ != 0) require(recording_.execute("DROP VIEW IF EXISTS temp.transfer"));
+  aside_sql_.clear();
 }
 
 std::string Context::reference_path() const { return dir_ + "/data/reference/recording.sqlite"; }

@@ -40,10 +40,14 @@ class Context {
   bool records_are_missing() const noexcept { return records_are_missing_; }
   // Transfers of engines that are not recorded, which only rule keys looks at.
   std::int64_t strangers() const noexcept { return strangers_; }
+  // The statement that sets them aside, empty where there are none or they are in view.
+  const std::string& aside_sql() const noexcept { return aside_sql_; }
   // Their records are in view again: for a rule that counts records, whoever they are about.
   void bring_strangers_back();
   std::int64_t first_ns() const noexcept { return first_ns_; }
   const std::vector<std::int64_t>& ranks() const noexcept { return ranks_; }
+  // The query that gives them, in order.
+  const char* ranks_sql() const noexcept { return ranks_sql_; }
   // "layers.3.mla", or "entry 7" where the model registered no name.
   std::string entry_name(std::int64_t rank, std::int64_t entry) const;
 
@@ -62,10 +66,12 @@ class Context {
   schema::Recording recording_;
   bool records_are_missing_ = false;
   std::int64_t strangers_ = 0;
+  std::string aside_sql_;
   bool has_reference_ = false;
   std::string arm_;
   std::int64_t first_ns_ = 0;
   std::vector<std::int64_t> ranks_;
+  const char* ranks_sql_ = "SELECT DISTINCT rank FROM entry WHERE origin = 0 ORDER BY rank";
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> names_;
 };
 

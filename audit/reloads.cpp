@@ -1,5 +1,7 @@
 #include "audit/reloads.h"
 
+#include "audit/trace.h"
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -23,30 +25,54 @@ void for_each(Context& context, const std::string& sql, Rows& rows,
   require(q.status());
 }
 
-// Candidates of B_content per loaded state page, folded: a token count stands for the reload if
-// every page on every rank can stand for it; where no count does, all counts seen are listed.
+// Each query gives rows for all reloads; the statement of one figure is the query with the request
+// picked out, so that what was counted and what a reviewer runs are the same text.
+
+// Candidates of B_content per loaded state page, folded.
+const char* const content_sql =
+    "WITH page AS (SELECT t.request, d.transfer, d.rank, d.entry, d.content FROM page_digest d "
+    "JOIN transfer t ON t.transfer = d.transfer JOIN (SELECT rank, entry FROM entry WHERE origin = "
+    "0 AND kind = 2 GROUP BY rank, entry) e ON e.rank = t.rank AND e.entry = d.entry WHERE "
+    "t.direction = 1 AND d.place = 0 AND d.moment = 1), "
+    "known AS (SELECT DISTINCT rank, entry, content, tokens FROM state), "
+    "hit AS (SELECT DISTINCT p.request, p.transfer, p.entry, k.tokens FROM page p JOIN known k ON "
+    "k.rank = p.rank AND k.entry = p.entry AND k.content = p.content), "
+    "pages AS (SELECT request, COUNT(*) AS n FROM page GROUP BY request) "
+    "SELECT h.request AS request, h.tokens AS tokens, COUNT(*) AS fitting, MAX(p.n) AS pages FROM "
+    "hit h JOIN pages p ON p.request = h.request GROUP BY h.request, h.tokens ORDER BY h.request, "
+    "h.tokens";
+
+const char* const label_sql =
+    "SELECT request, CASE WHEN MIN(boundary) = MAX(boundary) THEN MIN(boundary) ELSE -1 END AS "
+    "label FROM transfer WHERE direction = 1 GROUP BY request";
+
+const char* const chunks_sql =
+    "SELECT request, MAX(n) AS chunks FROM (SELECT t.request, t.rank, COUNT(DISTINCT p.token_end) "
+    "AS n FROM transfer t JOIN transfer_page p ON p.transfer = t.transfer WHERE t.direction = 1 "
+    "GROUP BY t.request, t.rank) GROUP BY request";
+
+const char* const moved_sql =
+    "SELECT request, rank, COUNT(*) AS rows, SUM(bytes) AS bytes FROM (SELECT t.request, t.rank, "
+    "SUM(c.bytes) AS bytes FROM transfer t JOIN transfer_page p ON p.transfer = t.transfer JOIN "
+    "copy c ON c.transfer = p.transfer AND c.entry = p.entry AND c.block = p.block AND c.process = "
+    "p.process WHERE t.direction = 1 AND c.result = 0 GROUP BY t.request, t.rank, p.transfer, "
+    "p.entry, p.block, p.token_end) GROUP BY request, rank";
+
+const char* const difference_sql =
+    "SELECT r.request AS request, MIN(CASE WHEN a.token <> b.token THEN a.position END) AS "
+    "first_difference FROM study_operation r JOIN study_operation c ON c.case_index = r.case_index "
+    "AND c.which = r.which AND c.kind = 'cold' JOIN study_token a ON a.op = c.op JOIN study_token "
+    "b ON b.op = r.op AND b.position = a.position WHERE r.kind = 'reload' GROUP BY r.request";
+
+// A token count stands for the reload if every page on every rank can stand for it; where no count
+// does, all counts seen are listed.
 void read_content(Context& context, Rows& rows) {
   std::map<std::int64_t, std::vector<std::int64_t>> some;
-  for_each(context,
-           "WITH page AS (SELECT t.request, d.transfer, d.rank, d.entry, d.content FROM "
-           "page_digest d JOIN transfer t ON "
-           "t.transfer = d.transfer JOIN (SELECT rank, entry FROM entry WHERE origin = 0 AND kind "
-           "= 2 GROUP BY rank, "
-           "entry) e ON e.rank = t.rank AND e.entry = d.entry WHERE t.direction = 1 AND d.place = "
-           "0 AND d.moment = 1), "
-           "known AS (SELECT DISTINCT rank, entry, content, tokens FROM state), "
-           "hit AS (SELECT DISTINCT p.request, p.transfer, p.entry, k.tokens FROM page p JOIN "
-           "known k ON k.rank = p.rank "
-           "AND k.entry = p.entry AND k.content = p.content), "
-           "pages AS (SELECT request, COUNT(*) AS n FROM page GROUP BY request) "
-           "SELECT h.request, h.tokens, COUNT(*), MAX(p.n) FROM hit h JOIN pages p ON p.request = "
-           "h.request "
-           "GROUP BY h.request, h.tokens ORDER BY h.request, h.tokens",
-           rows, [&](ReloadRow& row, const schema::Query& q) {
-             row.content_observed = true;
-             some[row.request].push_back(q.integer(1));
-             if (q.integer(2) == q.integer(3)) row.content.push_back(q.integer(1));
-           });
+  for_each(context, content_sql, rows, [&](ReloadRow& row, const schema::Query& q) {
+    row.content_observed = true;
+    some[row.request].push_back(q.integer(1));
+    if (q.integer(2) == q.integer(3)) row.content.push_back(q.integer(1));
+  });
   for (ReloadRow& row : rows) {
     row.unanimous = !row.content.empty();
     if (!row.unanimous) row.content = some[row.request];
@@ -54,52 +80,54 @@ void read_content(Context& context, Rows& rows) {
 }
 
 void read_loads(Context& context, Rows& rows) {
-  for_each(context,
-           "SELECT request, CASE WHEN MIN(boundary) = MAX(boundary) THEN MIN(boundary) ELSE -1 END "
-           "FROM transfer WHERE "
-           "direction = 1 GROUP BY request",
-           rows, [](ReloadRow& row, const schema::Query& q) { row.label = q.integer(1); });
-  for_each(context,
-           "SELECT request, MAX(n) FROM (SELECT t.request, t.rank, COUNT(DISTINCT p.token_end) AS "
-           "n FROM transfer t JOIN "
-           "transfer_page p ON p.transfer = t.transfer WHERE t.direction = 1 GROUP BY t.request, "
-           "t.rank) GROUP BY request",
-           rows, [](ReloadRow& row, const schema::Query& q) { row.chunks = q.integer(1); });
+  for_each(context, label_sql, rows,
+           [](ReloadRow& row, const schema::Query& q) { row.label = q.integer(1); });
+  for_each(context, chunks_sql, rows,
+           [](ReloadRow& row, const schema::Query& q) { row.chunks = q.integer(1); });
   const auto& ranks = context.ranks();
   for (ReloadRow& row : rows) {
     row.rows.assign(ranks.size(), 0);
     row.bytes.assign(ranks.size(), 0);
   }
-  for_each(context,
-           "SELECT request, rank, COUNT(*), SUM(bytes) FROM (SELECT t.request, t.rank, "
-           "SUM(c.bytes) AS bytes FROM transfer "
-           "t JOIN transfer_page p ON p.transfer = t.transfer JOIN copy c ON c.transfer = "
-           "p.transfer AND c.entry = p.entry "
-           "AND c.block = p.block AND c.process = p.process WHERE t.direction = 1 AND c.result = 0 "
-           "GROUP BY t.request, "
-           "t.rank, p.transfer, p.entry, p.block, p.token_end) GROUP BY request, rank",
-           rows, [&](ReloadRow& row, const schema::Query& q) {
-             const auto at = std::find(ranks.begin(), ranks.end(), q.integer(1));
-             if (at == ranks.end()) return;
-             const auto i = static_cast<std::size_t>(at - ranks.begin());
-             row.rows[i] = q.integer(2);
-             row.bytes[i] = q.integer(3);
-           });
+  for_each(context, moved_sql, rows, [&](ReloadRow& row, const schema::Query& q) {
+    const auto at = std::find(ranks.begin(), ranks.end(), q.integer(1));
+    if (at == ranks.end()) return;
+    const auto i = static_cast<std::size_t>(at - ranks.begin());
+    row.rows[i] = q.integer(2);
+    row.bytes[i] = q.integer(3);
+  });
 }
 
 void read_differences(Context& context, Rows& rows) {
-  for_each(context,
-           "SELECT r.request, MIN(CASE WHEN a.token <> b.token THEN a.position END) FROM "
-           "study_operation r JOIN "
-           "study_operation c ON c.case_index = r.case_index AND c.which = r.which AND c.kind = "
-           "'cold' JOIN study_token a "
-           "ON a.op = c.op JOIN study_token b ON b.op = r.op AND b.position = a.position WHERE "
-           "r.kind = 'reload' GROUP BY "
-           "r.request",
-           rows, [](ReloadRow& row, const schema::Query& q) {
-             row.compared = true;
-             row.first_difference = q.is_null(1) ? -1 : q.integer(1);
-           });
+  for_each(context, difference_sql, rows, [](ReloadRow& row, const schema::Query& q) {
+    row.compared = true;
+    row.first_difference = q.is_null(1) ? -1 : q.integer(1);
+  });
+}
+
+void add_traces(const Context& context, ReloadRow& row) {
+  const std::string request = std::to_string(row.request);
+  const auto add = [&](const char* figure, const std::string& sql) {
+    row.traces[figure] = traced(context, "boundary.sql", sql);
+  };
+  const auto pick = [&](const char* column, const char* from) {
+    return std::string("SELECT ") + column + " FROM (" + from + ") WHERE request = " + request;
+  };
+  add("prompt_tokens", "SELECT MAX(prompt_tokens) FROM request WHERE request = " + request);
+  for (const char* column : {"computed", "scheduled", "drafts"}) {
+    add(column,
+        std::string("SELECT MAX(") + column + ") FROM admission WHERE request = " + request);
+  }
+  add("label", pick("label", label_sql));
+  add("content", pick("tokens", content_sql) + (row.unanimous ? " AND fitting = pages" : ""));
+  add("chunks", pick("chunks", chunks_sql));
+  for (const char* column : {"rows", "bytes"}) {
+    add(column, std::string("SELECT COALESCE(m.") + column + ", 0) FROM (" + context.ranks_sql() +
+                    ") r LEFT JOIN (" + pick("*", moved_sql) +
+                    ") m ON m.rank = r.rank ORDER BY r.rank");
+  }
+  add("first_difference",
+      pick("first_difference", difference_sql) + " AND first_difference IS NOT NULL");
 }
 
 } // namespace
@@ -132,6 +160,7 @@ std::vector<ReloadRow> reload_rows(Context& context) {
     row.aligned = row.label == row.computed && content &&
                   row.scheduled == row.prompt_tokens - row.label &&
                   row.computed <= row.prompt_tokens - 1 && row.drafts == 0;
+    add_traces(context, row);
   }
   return rows;
 }

@@ -2,12 +2,17 @@
 
 namespace hitproof::audit {
 
-std::int64_t RuleReport::figure(const std::string& figure_name) const {
+const Figure* RuleReport::find_figure(const std::string& figure_name) const {
   for (const Figure& f : figures) {
-    if (f.name != figure_name) continue;
-    if (const auto* n = std::get_if<std::int64_t>(&f.value)) return *n;
+    if (f.name == figure_name) return &f;
   }
-  return 0;
+  return nullptr;
+}
+
+std::int64_t RuleReport::figure(const std::string& figure_name) const {
+  const Figure* f = find_figure(figure_name);
+  const auto* n = f ? std::get_if<std::int64_t>(&f->value) : nullptr;
+  return n ? *n : 0;
 }
 
 const RuleReport* Report::rule(const std::string& name) const {

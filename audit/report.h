@@ -2,9 +2,11 @@
 // Plain data: rendering is in json.h and tables.h, the making in audit.h.
 #pragma once
 
+#include "audit/table.h"
 #include "audit/verdict.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +19,7 @@ namespace hitproof::audit {
 struct Figure {
   std::string name;
   std::variant<std::int64_t, std::vector<std::int64_t>> value;
+  Trace trace;
 };
 
 // One record that helps to prove a finding, in plain words.
@@ -44,6 +47,7 @@ struct Finding {
   Subject first;
   std::vector<WitnessRecord> witness; // of the first one, in order of time
   std::string query;                  // shows the witness' main record in the sqlite3 shell
+  Trace counted;                      // gives `count` again
 };
 
 struct RuleReport {
@@ -51,6 +55,7 @@ struct RuleReport {
   std::string proves; // what a pass says
   Verdict verdict = Verdict::inconclusive;
   std::int64_t observations = 0; // what the verdict rests on
+  Trace observed;                // gives `observations` again
   double bound = 1;              // of the violation rate where none was found
   std::vector<Figure> figures;
   std::vector<Finding> findings;
@@ -58,6 +63,8 @@ struct RuleReport {
 
   // 0 where there is no such figure.
   std::int64_t figure(const std::string& figure_name) const;
+  // Null where there is no such figure.
+  const Figure* find_figure(const std::string& figure_name) const;
 };
 
 // One reload in the form of the boundary matrix (study.md, section 2).
@@ -74,6 +81,7 @@ struct ReloadRow {
   std::int64_t first_difference = -1;    // index of the first token that differs from cold, -1 none
   bool compared = false;                 // with its cold run
   bool aligned = false;
+  std::map<std::string, Trace> traces; // by the name of the figure: "label", "rows"
 };
 
 struct Report {

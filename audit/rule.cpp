@@ -1,5 +1,7 @@
 #include "audit/rule.h"
 
+#include "audit/proof.h"
+#include "audit/trace.h"
 #include "audit/witness.h"
 
 #include <map>
@@ -79,6 +81,14 @@ std::string say(const Context& context, const Rule& rule, const Violation& v) {
   return replaced(words, "{actual}", s.actual.empty() ? "unknown" : s.actual);
 }
 
+// A kind that rests on absence may have come as fail and count as inconclusive.
+std::string effect_condition(const Context& context, const Rule& rule,
+                             const std::pair<std::string, Verdict>& kind) {
+  if (context.records_are_missing() && rests_on_absence(rule, kind.first)) return "";
+  return " AND effect = " +
+         name_list({kind.second == Verdict::pass ? "note" : verdict_name(kind.second)});
+}
+
 Finding make_finding(Context& context, const Rule& rule, const Violation& v, std::int64_t count) {
   Finding f;
   f.rule = rule.name;
@@ -87,7 +97,8 @@ Finding make_finding(Context& context, const Rule& rule, const Violation& v, std
   f.count = count;
   f.first = v.subject;
   f.words = say(context, rule, v);
-  if (names_something(v.subject)) add_witness(context, rule.witness_tables, f);
+  if (names_something(v.subject))
+    add_witness(context, proof_of(rule.name, v.id, rule.witness_tables), f);
   return f;
 }
 
@@ -112,13 +123,19 @@ void collect(Context& context, const Rule& rule, const char* sql_name, RuleRepor
   }
   require(q.status());
   for (const auto& [key, group] : groups) {
-    report.findings.push_back(make_finding(context, rule, group.first, group.count));
+    Finding f = make_finding(context, rule, group.first, group.count);
+    f.counted = traced(context, std::string(sql_name) + ".sql",
+                       "SELECT COUNT(*) FROM " + violations_of(sql_name) + " WHERE violation = " +
+                           name_list({key.first}) + effect_condition(context, rule, key));
+    report.findings.push_back(std::move(f));
   }
 }
 
 void add_finding(Context& context, const Rule& rule, RuleReport& report, const Violation& violation,
                  std::int64_t count) {
   report.findings.push_back(make_finding(context, rule, violation, count));
+  report.findings.back().counted = {"hitproof audit " + context.dir() + " --despite-damage", "",
+                                    ""};
 }
 
 void conclude(RuleReport& report) {

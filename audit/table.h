@@ -1,4 +1,4 @@
-// A table of results as plain data, for whoever prints it (text, CSV, LaTeX, JSON).
+// A table of results as plain data, for whoever prints it (text, CSV, LaTeX, JSON, HTML).
 #pragma once
 
 #include <string>
@@ -12,11 +12,26 @@ struct Column {
   bool number = true;
 };
 
+// Where a number comes from. `source` names the file under audit/rules that says what is counted
+// ("pages_moved.sql"), or the command that gives it where no query does (then there is no
+// statement). `statement` gives the number again in the sqlite3 shell on data/recording.sqlite, a
+// list one number a row. Made in trace.h.
+struct Trace {
+  std::string source;
+  std::string before; // what must be run first: the control arm attached, for example
+  std::string statement;
+
+  // What a reviewer runs, on one line; empty where no query gives the number.
+  std::string script() const { return statement.empty() ? "" : before + statement; }
+};
+
 struct Table {
   std::string id; // file name without suffix: "boundary_matrix"
   std::string title;
   std::vector<Column> columns;
   std::vector<std::vector<std::string>> rows;
+  // Of each cell, parallel to `rows`; empty for a table whose numbers nobody asks about.
+  std::vector<std::vector<Trace>> traces;
 };
 
 } // namespace hitproof::audit

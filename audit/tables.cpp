@@ -1,12 +1,16 @@
 #include "audit/tables.h"
 
+#include "audit/rule.h"
+#include "audit/trace.h"
+
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 namespace hitproof::audit {
 namespace {
 
-std::string joined(const std::vector<std::int64_t>& list) {
+std::string listed(const std::vector<std::int64_t>& list) {
   std::string out;
   for (const std::int64_t n : list)
     out += (out.empty() ? "" : " or ") + std::to_string(n);
@@ -26,7 +30,7 @@ std::string per_rank(const std::vector<std::int64_t>& list) {
 
 std::string content_of(const ReloadRow& row) {
   if (!row.content_observed) return "not observed";
-  return joined(row.content);
+  return listed(row.content);
 }
 
 std::string difference_of(const ReloadRow& row) {
@@ -39,6 +43,41 @@ std::string bound_words(const RuleReport& r) {
   char text[64];
   std::snprintf(text, sizeof text, "0 of %s: < %.2g", grouped(r.observations).c_str(), r.bound);
   return text;
+}
+
+// The numbers of bound_words, in their order.
+Trace bound_trace(const RuleReport& r) {
+  if (r.verdict != Verdict::pass || r.observed.statement.empty()) return {};
+  Trace t = r.observed;
+  t.statement = "SELECT 0, n, CASE WHEN n <= 3 THEN '1' ELSE printf('%.2g', 3.0 / n) END FROM "
+                "(SELECT (" +
+                one_line(t.statement) + ") AS n);";
+  return t;
+}
+
+// All violations of a rule but notes, over all of its queries. Where a finding was made by no query
+// (a damaged file, another plan), no query gives the sum either.
+Trace findings_trace(const Report& report, const RuleReport& r) {
+  for (const Finding& f : r.findings) {
+    if (f.effect != Verdict::pass && f.counted.statement.empty()) return f.counted;
+  }
+  std::string sum, source;
+  for (const Rule* rule : all_rules()) {
+    if (rule->name != r.name) continue;
+    for (const char* query : rule->queries) {
+      const std::string name = query;
+      if (name.ends_with("_moved") || (name.ends_with("_arms") && !report.has_reference)) continue;
+      sum += (sum.empty() ? "SELECT" : " +") + std::string(" (SELECT COUNT(*) FROM ") +
+             violations_of(query) + " WHERE effect <> 'note')";
+      source += (source.empty() ? "" : ", ") + name + ".sql";
+    }
+  }
+  std::string before = r.observed.before;
+  if (sum.find("reference.") != std::string::npos && before.rfind("ATTACH", 0) != 0) {
+    const std::string control = report.path + "/data/reference/recording.sqlite";
+    before = "ATTACH " + name_list({control}) + " AS reference; " + before;
+  }
+  return {source, before, sum + ";"};
 }
 
 struct Check {
@@ -73,12 +112,22 @@ Table boundary_matrix(const Report& report) {
                {"H2D bytes/rank", "bytes"},
                {"first difference", "index"},
                {"B = p", "", false}};
+  const char* const figures[] = {"prompt_tokens", "label",           "content", "computed",
+                                 "scheduled",     "drafts",          "chunks",  "rows",
+                                 "bytes",         "first_difference"};
   for (const ReloadRow& row : report.reloads) {
     t.rows.push_back({std::to_string(row.prompt_tokens),
                       row.label < 0 ? "ranks disagree" : std::to_string(row.label), content_of(row),
                       std::to_string(row.computed), std::to_string(row.scheduled),
                       std::to_string(row.drafts), std::to_string(row.chunks), per_rank(row.rows),
                       per_rank(row.bytes), difference_of(row), row.aligned ? "yes" : "NO"});
+    std::vector<Trace> traces(t.columns.size());
+    for (std::size_t i = 0; i < std::size(figures); ++i) {
+      const auto at = row.traces.find(figures[i]);
+      const bool any = t.rows.back()[i].find_first_of("0123456789") != std::string::npos;
+      if (any && at != row.traces.end()) traces[i] = at->second;
+    }
+    t.traces.push_back(std::move(traces));
   }
   return t;
 }
@@ -118,9 +167,13 @@ Table regression_table(const Report& report) {
     const RuleReport* r = report.rule(c.rule);
     if (!r || r->verdict == Verdict::not_applicable) continue;
     std::string figure;
-    for (const char* name : c.figures)
+    Trace trace;
+    for (const char* name : c.figures) {
       figure += (figure.empty() ? "" : " of ") + grouped(r->figure(name));
+      if (const Figure* f = r->find_figure(name)) trace = joined(trace, f->trace);
+    }
     t.rows.push_back({c.what, figure, verdict_words(r->verdict), bound_words(*r)});
+    t.traces.push_back({{}, trace, {}, bound_trace(*r)});
   }
   return t;
 }
@@ -143,8 +196,12 @@ Table rule_table(const Report& report) {
       why += (why.empty() ? "" : "; ") + m;
     if (why.empty() && r.verdict != Verdict::pass && !r.findings.empty())
       why = r.findings.front().violation;
-    t.rows.push_back(
-        {r.name, verdict_words(r.verdict), grouped(r.observations), grouped(findings), why});
+    // A rule without a subject counted nothing.
+    const bool none = r.verdict == Verdict::not_applicable;
+    t.rows.push_back({r.name, verdict_words(r.verdict), none ? "-" : grouped(r.observations),
+                      none ? "-" : grouped(findings), why});
+    t.traces.push_back(
+        {{}, {}, none ? Trace{} : r.observed, none ? Trace{} : findings_trace(report, r), {}});
   }
   return t;
 }
@@ -163,6 +220,7 @@ Table finding_table(const Report& report) {
       t.rows.push_back({f.rule, f.violation,
                         f.effect == Verdict::pass ? "note" : verdict_words(f.effect),
                         grouped(f.count), f.words});
+      t.traces.push_back({{}, {}, {}, f.counted, {}});
     }
   }
   return t;

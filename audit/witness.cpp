@@ -19,6 +19,10 @@ struct Cite {
   "transfer = :transfer AND (:entry IS NULL OR entry = :entry) AND (:block IS NULL OR block = "    \
   ":block)"
 
+#define GENERATED(arm)                                                                             \
+  "'operation ' || op || '" arm " generated token ' || token || ' at index ' || position || ', "   \
+  "logits ' || LOWER(SUBSTR(HEX(logits), 1, 16))"
+
 const Cite cites[] = {
     {"entry", "rank = :rank AND entry = :entry",
      "'process ' || process || CASE origin WHEN 0 THEN ' (model) registered ' ELSE ' (transfer "
@@ -95,7 +99,7 @@ const Cite cites[] = {
      "'tail read at ' || effective || ': ' || nonzero || ' of ' || elements || ' elements not "
      "zero; at the "
      "contiguous address ' || naive || ': ' || naive_nonzero"},
-    {"transfer_mark", "transfer = :transfer",
+    {"transfer_mark", "transfer = :transfer AND kind <> 0",
      "CASE kind WHEN 0 THEN 'announced' WHEN 1 THEN 'delay of ' || value || ' ns begins' WHEN 2 "
      "THEN 'delay ended' "
      "WHEN 3 THEN 'copies complete' ELSE 'announcement closed, completion event ' || event END"},
@@ -144,12 +148,19 @@ const Cite cites[] = {
      "'operation ' || op || ', ' || kind || ' ' || which || ' of case ' || case_index || ', N = ' "
      "|| prompt_tokens "
      "|| ', ' || status"},
-    {"study_token", "op = :op AND position = CAST(:actual AS INTEGER)",
-     "'token ' || position || ' generated: ' || token || ', logits ' || LOWER(SUBSTR(HEX(logits), "
-     "1, 16))"},
+    {"study_token",
+     "position = CAST(:actual AS INTEGER) AND (op = :op OR op IN (SELECT c.op FROM study_operation "
+     "r JOIN study_operation c ON c.case_index = r.case_index AND c.which = r.which AND c.kind = "
+     "'cold' WHERE r.op = :op AND r.kind = 'reload'))",
+     GENERATED("")},
+    {"reference.study_token",
+     "position = CAST(:actual AS INTEGER) AND op IN (SELECT c.op FROM study_operation o JOIN "
+     "reference.study_operation c ON c.prompt = o.prompt AND c.kind = o.kind WHERE o.op = :op)",
+     GENERATED(" of the control arm")},
 };
 
 #undef PAGE
+#undef GENERATED
 
 std::string literal(const std::optional<std::int64_t>& n) {
   return n ? std::to_string(*n) : "NULL";
@@ -184,10 +195,19 @@ std::string filled(const char* sql, const Subject& s) {
   return out;
 }
 
-constexpr int rows_a_table = 4;
+// The first of its kind proves as much as all of them, except where a comparison needs several:
+// both ends of a page, both sides of a map, the marks of one transfer.
+int rows_of(const std::string& table) {
+  for (const char* several : {"page_digest", "transfer_mark", "order_op", "entry", "block",
+                              "key_input", "study_token", "copy", "wait"}) {
+    if (table == several) return 4;
+  }
+  return 1;
+}
 
 bool has_origin(const std::string& table) {
-  return table != "study_operation" && table != "study_token" && table != "process_exit";
+  return table != "study_operation" && table != "study_token" && table != "reference.study_token" &&
+         table != "process_exit";
 }
 
 void cite(Context& context, const Cite& c, Finding& finding,
@@ -196,11 +216,11 @@ void cite(Context& context, const Cite& c, Finding& finding,
   const std::string table = c.table;
   std::string origin = "process, thread, seq, t_ns";
   if (table == "study_operation") origin = "0, 0, 0, begin_ns";
-  if (table == "study_token") origin = "0, 0, 0, t_ns";
+  if (table == "study_token" || table == "reference.study_token") origin = "0, 0, 0, t_ns";
   if (table == "process_exit") origin = "pid, 0, 0, 0";
   auto q = context.query("SELECT " + origin + ", " + filled(c.words, finding.first) + " FROM " +
                          table + " WHERE " + where + (has_origin(table) ? " ORDER BY t_ns" : "") +
-                         " LIMIT " + std::to_string(rows_a_table));
+                         " LIMIT " + std::to_string(rows_of(table)));
   bool any = false;
   while (q.next()) {
     any = true;
@@ -224,7 +244,8 @@ void add_witness(Context& context, std::span<const char* const> tables, Finding&
   std::vector<std::pair<std::int64_t, WitnessRecord>> records;
   for (const char* table : tables) {
     for (const Cite& c : cites) {
-      if (std::strcmp(c.table, table) == 0) cite(context, c, finding, records);
+      const bool there = context.has_reference() || std::strncmp(c.table, "reference.", 10) != 0;
+      if (there && std::strcmp(c.table, table) == 0) cite(context, c, finding, records);
     }
   }
   std::stable_sort(records.begin(), records.end(),

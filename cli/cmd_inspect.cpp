@@ -105,6 +105,7 @@ struct InspectCommand : Command {
     Table t{"tables",
             "Rows by table",
             {{"table", "", false}, {"rows", "count"}, {"one row says", "", false}},
+            {},
             {}};
     for (const schema::RecordInfo& record : schema::all_records()) {
       const auto n = recording.count(record.name);

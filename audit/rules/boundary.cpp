@@ -1,5 +1,6 @@
 // Rule boundary: B = p. The rows of the boundary matrix are made in reloads.cpp.
 #include "audit/rule.h"
+#include "audit/trace.h"
 
 #include <set>
 
@@ -84,13 +85,22 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
       "FROM page_digest d JOIN transfer t ON t.transfer = d.transfer JOIN (SELECT rank, entry "
       "FROM entry WHERE origin = 0 AND kind = 2 GROUP BY rank, entry) e ON e.rank = t.rank AND "
       "e.entry = d.entry WHERE d.place = 0 AND d.moment = t.direction";
+  const std::string asked = "SELECT COUNT(DISTINCT request) FROM transfer WHERE direction = 1";
+  const std::string unharmed =
+      asked + " AND request NOT IN (SELECT request FROM " + violations_of("boundary") + " WHERE " +
+      counts_as_fail(context, rule) +
+      " AND request IS NOT NULL AND violation <> 'filed_under_another_boundary')";
   report.observations = static_cast<std::int64_t>(requests.size());
+  report.observed = traced(context, "boundary.sql", asked);
   report.figures = {
-      {"reloads", static_cast<std::int64_t>(requests.size())},
-      {"aligned", aligned},
-      {"loads", context.number("SELECT COUNT(*) FROM transfer WHERE direction = 1")},
-      {"states_loaded", context.number("SELECT COUNT(*) " + pages + " AND t.direction = 1")},
-      {"states_published", context.number("SELECT COUNT(*) " + pages + " AND t.direction = 0")},
+      counted(context, "boundary.sql", "reloads", asked),
+      {"aligned", aligned, traced(context, "boundary.sql", unharmed)},
+      counted(context, "boundary.sql", "loads",
+              "SELECT COUNT(*) FROM transfer WHERE direction = 1"),
+      counted(context, "boundary.sql", "states_loaded",
+              "SELECT COUNT(*) " + pages + " AND t.direction = 1"),
+      counted(context, "boundary.sql", "states_published",
+              "SELECT COUNT(*) " + pages + " AND t.direction = 0"),
   };
 }
 

@@ -1,5 +1,6 @@
 // Rule control: the arms differ in the cache and in nothing else.
 #include "audit/rule.h"
+#include "audit/trace.h"
 
 namespace hitproof::audit {
 namespace {
@@ -37,24 +38,28 @@ const char* const queries[] = {"control", "control_arms"};
 
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   collect(context, rule, "control", report);
-  std::int64_t steps = 0;
-  const std::int64_t choices =
-      context.number("SELECT COUNT(*) FROM (SELECT DISTINCT rank, name FROM profile WHERE "
-                     "phase = 1)");
+  const std::string steps_sql =
+      "SELECT COUNT(*) FROM step_request q LEFT JOIN (SELECT DISTINCT request FROM transfer WHERE "
+      "direction = 1) r ON r.request = q.request WHERE r.request IS NULL";
+  const std::string choices_sql =
+      "SELECT COUNT(*) FROM (SELECT DISTINCT rank, name FROM profile WHERE phase = 1)";
+  const std::int64_t choices = context.number(choices_sql);
+  Figure steps = {"steps_compared", 0, traced(context, "control_arms.sql", "SELECT 0")};
   if (context.has_reference()) {
     collect(context, rule, "control_arms", report);
-    steps = context.number("SELECT COUNT(*) FROM step_request q LEFT JOIN (SELECT DISTINCT request "
-                           "FROM transfer WHERE "
-                           "direction = 1) r ON r.request = q.request WHERE r.request IS NULL");
-    if (steps == 0)
+    steps = counted(context, "control_arms.sql", "steps_compared", steps_sql);
+    if (std::get<std::int64_t>(steps.value) == 0)
       report.missing.push_back("no step is recorded that could be compared with the control's");
   } else if (!context.is_control()) {
     report.missing.push_back(
         "there is no control arm to compare with (data/reference/recording.sqlite)");
   }
   if (choices == 0) report.missing.push_back("no kernel choice was read back");
-  report.observations = steps + choices;
-  report.figures = {{"steps_compared", steps}, {"choices", choices}};
+  report.figures = {std::move(steps), counted(context, "control.sql", "choices", choices_sql)};
+  report.observations = report.figure("steps_compared") + choices;
+  report.observed = traced(
+      context, "control.sql",
+      context.has_reference() ? "SELECT (" + steps_sql + ") + (" + choices_sql + ")" : choices_sql);
 }
 
 } // namespace

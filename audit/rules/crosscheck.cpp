@@ -1,5 +1,6 @@
 // Rule crosscheck: a second instrument counted the same bytes as the ledger.
 #include "audit/rule.h"
+#include "audit/trace.h"
 
 namespace hitproof::audit {
 namespace {
@@ -21,36 +22,41 @@ const Sentence sentences[] = {
 const char* const tables[] = {"coverage", "copy"};
 const char* const queries[] = {"crosscheck"};
 
-std::int64_t counted(Context& context, const char* name) {
-  return context.number(
-      std::string("SELECT SUM(b) FROM (SELECT MAX(bytes) AS b FROM coverage WHERE name = 'cupti:") +
-      name + "' GROUP BY process)");
-}
-
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   const std::int64_t asked = context.number(
       "SELECT COUNT(DISTINCT process) FROM meta WHERE name = 'env:HITPROOF_CUPTI' AND value = '1'");
-  const std::int64_t sessions = context.number("SELECT COUNT(DISTINCT process) FROM coverage WHERE "
-                                               "name = 'cupti:session' AND installed = 1");
+  const std::string sessions_sql = "SELECT COUNT(DISTINCT process) FROM coverage WHERE name = "
+                                   "'cupti:session' AND installed = 1";
+  const std::int64_t sessions = context.number(sessions_sql);
   if (asked + sessions == 0) {
     report.verdict = Verdict::not_applicable;
     return;
   }
   collect(context, rule, "crosscheck", report);
-  report.observations = context.number(
+  const auto cupti = [&](const char* figure, const std::string& name) {
+    return counted(context, "crosscheck.sql", figure,
+                   "SELECT SUM(b) FROM (SELECT MAX(bytes) AS b FROM coverage WHERE name = 'cupti:" +
+                       name + "' GROUP BY process)");
+  };
+  const auto ledger = [&](const char* figure, int direction) {
+    return counted(context, "crosscheck.sql", figure,
+                   "SELECT SUM(bytes) FROM copy WHERE direction = " + std::to_string(direction) +
+                       " AND result = 0");
+  };
+  Figure activities = counted(
+      context, "crosscheck.sql", "activities",
       "SELECT SUM(c) FROM (SELECT MAX(calls) AS c FROM coverage WHERE name IN ('cupti:h2d', "
       "'cupti:d2h', 'cupti:d2d') GROUP BY process, name)");
+  report.observations = std::get<std::int64_t>(activities.value);
+  report.observed = activities.trace;
   report.figures = {
-      {"processes", sessions},
-      {"cupti_h2d", counted(context, "h2d")},
-      {"cupti_d2h", counted(context, "d2h")},
-      {"cupti_d2d", counted(context, "d2d")},
-      {"ledger_h2d",
-       context.number("SELECT SUM(bytes) FROM copy WHERE direction = 1 AND result = 0")},
-      {"ledger_d2h",
-       context.number("SELECT SUM(bytes) FROM copy WHERE direction = 0 AND result = 0")},
-      {"ledger_d2d",
-       context.number("SELECT SUM(bytes) FROM copy WHERE direction = 2 AND result = 0")},
+      counted(context, "crosscheck.sql", "processes", sessions_sql),
+      cupti("cupti_h2d", "h2d"),
+      cupti("cupti_d2h", "d2h"),
+      cupti("cupti_d2d", "d2d"),
+      ledger("ledger_h2d", 1),
+      ledger("ledger_d2h", 0),
+      ledger("ledger_d2d", 2),
   };
 }
 

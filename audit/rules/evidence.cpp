@@ -1,5 +1,6 @@
 // Rule evidence: whether the recording is complete, unchanged and says what it cannot see.
 #include "audit/rule.h"
+#include "audit/trace.h"
 #include "schema/archive.h"
 #include "schema/plan.h"
 #include "schema/sha256.h"
@@ -142,27 +143,29 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   }
   const std::int64_t processes = context.number("SELECT COUNT(DISTINCT process) FROM process");
   if (processes == 0) report.missing.push_back("the probe was in no process");
+  const auto number = [&](const char* name, const std::string& sql) {
+    return counted(context, "evidence.sql", name, sql);
+  };
   report.observations = processes;
   report.figures = {
-      {"processes", processes},
-      {"archive_problems", problems},
-      {"hooks", context.number("SELECT COUNT(DISTINCT name) FROM coverage WHERE installed = 1")},
-      {"calls",
-       context.number(
-           "SELECT SUM(c) FROM (SELECT MAX(calls) AS c FROM coverage GROUP BY process, name)")},
-      {"dropped",
-       context.number(
-           "SELECT SUM(d) FROM (SELECT MAX(dropped) AS d FROM coverage GROUP BY process, name)") +
-           context.recording().get_int("dropped", 0)},
-      {"gaps", context.number("SELECT SUM(gaps) FROM journal_file")},
-      {"blind_paths",
-       context.number(
-           "SELECT COUNT(DISTINCT name) FROM coverage WHERE name LIKE 'path:%' AND installed "
-           "= 1 AND calls > 0")},
-      {"transfers_of_strangers", context.strangers()},
-      {"exclusions", context.number("SELECT COUNT(*) FROM exclusion")},
-      {"probe_mode", context.number("SELECT MAX(mode) FROM process")},
+      number("processes", "SELECT COUNT(DISTINCT process) FROM process"),
+      {"archive_problems", problems, {"hitproof verify " + context.dir(), "", ""}},
+      number("hooks", "SELECT COUNT(DISTINCT name) FROM coverage WHERE installed = 1"),
+      number("calls",
+             "SELECT SUM(c) FROM (SELECT MAX(calls) AS c FROM coverage GROUP BY process, name)"),
+      number("dropped",
+             "SELECT COALESCE((SELECT SUM(d) FROM (SELECT MAX(dropped) AS d FROM coverage GROUP BY "
+             "process, name)), 0) + COALESCE((SELECT CAST(value AS INTEGER) FROM recording WHERE "
+             "key = 'dropped'), 0)"),
+      number("gaps", "SELECT SUM(gaps) FROM journal_file"),
+      number("blind_paths", "SELECT COUNT(DISTINCT name) FROM coverage WHERE name LIKE 'path:%' "
+                            "AND installed = 1 AND calls > 0"),
+      number("transfers_of_strangers", "SELECT COUNT(*) FROM main.transfer WHERE t_ns < (SELECT "
+                                       "MIN(t_ns) FROM main.request)"),
+      number("exclusions", "SELECT COUNT(*) FROM exclusion"),
+      number("probe_mode", "SELECT MAX(mode) FROM process"),
   };
+  report.observed = report.figures.front().trace;
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // Rule generations: token ids, control against candidate and cold against reload.
 #include "audit/rule.h"
+#include "audit/trace.h"
 #include "schema/plan.h"
 
 #include <set>
@@ -55,18 +56,14 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   };
   collect(context, rule, "generations", report, differing(twins));
   const std::string generated = "(SELECT DISTINCT op FROM study_token)";
-  const std::int64_t twin_count =
-      context.number("SELECT COUNT(*) FROM study_operation c JOIN study_operation r ON "
-                     "r.case_index = c.case_index AND "
-                     "r.which = c.which AND c.kind = 'cold' AND r.kind = 'reload' JOIN " +
-                     generated +
-                     " a ON a.op = "
-                     "c.op JOIN " +
-                     generated + " b ON b.op = r.op");
-  std::int64_t compared = 0;
+  const std::string twins_sql =
+      "SELECT COUNT(*) FROM study_operation c JOIN study_operation r ON r.case_index = "
+      "c.case_index AND r.which = c.which AND c.kind = 'cold' AND r.kind = 'reload' JOIN " +
+      generated + " a ON a.op = c.op JOIN " + generated + " b ON b.op = r.op";
+  std::string arms_sql = "SELECT 0";
   if (context.has_reference()) {
     collect(context, rule, "generations_arms", report, differing(arms));
-    compared = context.number(
+    arms_sql =
         "SELECT COUNT(*) FROM (SELECT op, prompt, kind, ROW_NUMBER() OVER (PARTITION BY prompt, "
         "kind ORDER BY op) AS place "
         "FROM study_operation WHERE kind <> 'reset') a JOIN (SELECT op, prompt, kind, ROW_NUMBER() "
@@ -75,7 +72,7 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
         "b ON b.prompt = a.prompt "
         "AND b.kind = a.kind AND b.place = a.place JOIN " +
         generated +
-        " x ON x.op = a.op JOIN (SELECT DISTINCT op FROM reference.study_token) y ON y.op = b.op");
+        " x ON x.op = a.op JOIN (SELECT DISTINCT op FROM reference.study_token) y ON y.op = b.op";
   } else if (!context.is_control()) {
     report.missing.push_back(
         "there is no control arm to compare with (data/reference/recording.sqlite)");
@@ -86,15 +83,26 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
     report.missing.push_back("the plan asks for " + std::to_string(planned) + " operations, " +
                              std::to_string(done) + " are recorded");
   }
-  const std::int64_t tokens = context.number("SELECT COUNT(*) FROM study_token");
+  const auto without_differing = [&](const std::string& all, const char* query) {
+    return traced(context, std::string(query) + ".sql",
+                  "SELECT (" + all + ") - (SELECT COUNT(DISTINCT op) FROM " + violations_of(query) +
+                      " WHERE " + counts_as_fail(context, rule) +
+                      " AND violation NOT LIKE '%logits%')");
+  };
+  const std::int64_t compared = context.number(arms_sql), twin_count = context.number(twins_sql);
   report.observations = compared + twin_count;
+  report.observed =
+      traced(context, "generations.sql", "SELECT (" + arms_sql + ") + (" + twins_sql + ")");
   report.figures = {
-      {"compared", compared},
-      {"equal", compared - static_cast<std::int64_t>(arms.size())},
-      {"reloads_compared", twin_count},
-      {"reloads_equal", twin_count - static_cast<std::int64_t>(twins.size())},
-      {"generated", context.number("SELECT COUNT(*) FROM " + generated)},
-      {"tokens", tokens},
+      {"compared", compared, traced(context, "generations_arms.sql", arms_sql)},
+      {"equal", compared - static_cast<std::int64_t>(arms.size()),
+       context.has_reference() ? without_differing(arms_sql, "generations_arms")
+                               : traced(context, "generations_arms.sql", arms_sql)},
+      {"reloads_compared", twin_count, traced(context, "generations.sql", twins_sql)},
+      {"reloads_equal", twin_count - static_cast<std::int64_t>(twins.size()),
+       without_differing(twins_sql, "generations")},
+      counted(context, "generations.sql", "generated", "SELECT COUNT(*) FROM " + generated),
+      counted(context, "generations.sql", "tokens", "SELECT COUNT(*) FROM study_token"),
   };
 }
 

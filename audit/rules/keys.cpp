@@ -1,5 +1,6 @@
 // Rule keys: a key names everything that the bytes depend on, and only one content.
 #include "audit/rule.h"
+#include "audit/trace.h"
 
 namespace hitproof::audit {
 namespace {
@@ -26,22 +27,22 @@ const char* const queries[] = {"keys"};
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   if (not_applicable_to_control(context, report)) return;
   collect(context, rule, "keys", report);
-  const std::int64_t keys =
-      context.number("SELECT COUNT(*) FROM (SELECT DISTINCT key, rank FROM transfer WHERE "
-                     "direction = 0)");
-  const std::int64_t contents = context.number(
-      "SELECT COUNT(*) FROM (SELECT DISTINCT t.key, d.entry FROM page_digest d JOIN transfer t ON "
-      "t.transfer = d.transfer WHERE t.direction = 0 AND d.place = 0 AND d.moment = 0)");
-  if (contents == 0)
+  report.figures = {
+      counted(context, "keys.sql", "keys",
+              "SELECT COUNT(*) FROM (SELECT DISTINCT key, rank FROM transfer WHERE direction = 0)"),
+      counted(context, "keys.sql", "contents",
+              "SELECT COUNT(*) FROM (SELECT DISTINCT t.key, d.entry FROM page_digest d JOIN "
+              "transfer t ON t.transfer = d.transfer WHERE t.direction = 0 AND d.place = 0 AND "
+              "d.moment = 0)"),
+      counted(context, "keys.sql", "inputs", "SELECT COUNT(DISTINCT name) FROM key_input"),
+      counted(context, "keys.sql", "content_inputs",
+              "SELECT COUNT(DISTINCT name) FROM content_input"),
+  };
+  if (report.figure("contents") == 0)
     report.missing.push_back(
         "no saved content was digested, so keys cannot be compared by content");
-  report.observations = keys;
-  report.figures = {
-      {"keys", keys},
-      {"contents", contents},
-      {"inputs", context.number("SELECT COUNT(DISTINCT name) FROM key_input")},
-      {"content_inputs", context.number("SELECT COUNT(DISTINCT name) FROM content_input")},
-  };
+  report.observations = report.figure("keys");
+  report.observed = report.find_figure("keys")->trace;
 }
 
 } // namespace

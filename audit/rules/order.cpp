@@ -1,6 +1,7 @@
 // Rule order: reads behind loads, save copies behind their producers, one transfer on a page at a
 // time.
 #include "audit/rule.h"
+#include "audit/trace.h"
 
 namespace hitproof::audit {
 namespace {
@@ -44,22 +45,26 @@ const char* const queries[] = {"order"};
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   if (not_applicable_to_control(context, report)) return;
   collect(context, rule, "order", report);
-  const std::int64_t reads = context.number(
+  const std::string reads_sql =
       "SELECT COUNT(*) FROM (SELECT q.transfer FROM step_request q JOIN transfer t ON t.transfer = "
-      "q.transfer AND t.rank = q.rank WHERE t.direction = 1 GROUP BY q.transfer, q.rank)");
-  const std::int64_t saves =
-      context.number("SELECT COUNT(*) FROM (SELECT c.transfer FROM copy c JOIN transfer t ON "
-                     "t.transfer = c.transfer "
-                     "WHERE t.direction = 0 AND c.result = 0 GROUP BY c.transfer)");
+      "q.transfer AND t.rank = q.rank WHERE t.direction = 1 GROUP BY q.transfer, q.rank)";
+  const std::string saves_sql =
+      "SELECT COUNT(*) FROM (SELECT c.transfer FROM copy c JOIN transfer t ON t.transfer = "
+      "c.transfer WHERE t.direction = 0 AND c.result = 0 GROUP BY c.transfer)";
+  report.figures = {
+      counted(context, "order.sql", "first_reads", reads_sql),
+      counted(context, "order.sql", "saves_behind_producer", saves_sql),
+      counted(context, "order.sql", "operations", "SELECT COUNT(*) FROM order_op"),
+      counted(context, "order.sql", "completion_marks",
+              "SELECT COUNT(*) FROM transfer_mark WHERE kind = 3"),
+  };
+  const std::int64_t reads = report.figure("first_reads");
+  const std::int64_t saves = report.figure("saves_behind_producer");
   if (reads == 0) report.missing.push_back("no step is recorded that reads a load");
   if (saves == 0) report.missing.push_back("no save copied anything");
   report.observations = reads + saves;
-  report.figures = {
-      {"first_reads", reads},
-      {"saves_behind_producer", saves},
-      {"operations", context.number("SELECT COUNT(*) FROM order_op")},
-      {"completion_marks", context.number("SELECT COUNT(*) FROM transfer_mark WHERE kind = 3")},
-  };
+  report.observed =
+      traced(context, "order.sql", "SELECT (" + reads_sql + ") + (" + saves_sql + ")");
 }
 
 } // namespace

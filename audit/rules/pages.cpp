@@ -1,6 +1,7 @@
 // Rule pages: bytes, coverage, addresses. The figures count page moves: announced pages that copies
 // were joined to, never what an announcement claims.
 #include "audit/rule.h"
+#include "audit/trace.h"
 
 #include <algorithm>
 #include <map>
@@ -131,26 +132,38 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   for (const auto& [rank, entries] : covered)
     least = least == 0 ? entries : std::min(least, entries);
 
-  const std::int64_t declared = context.number(
+  const char* const declared_sql =
       "SELECT COUNT(*) FROM (SELECT rank, entry FROM entry WHERE origin = 0 AND transferred = 1 "
-      "GROUP BY rank, entry)");
+      "GROUP BY rank, entry)";
+  const std::int64_t declared = context.number(declared_sql);
   if (declared == 0)
     report.missing.push_back("the model registered no entries: coverage has no list to go by");
   if (rows[0] == 0) report.missing.push_back("no page was saved");
   if (rows[1] == 0) report.missing.push_back("no page was loaded");
+  const auto moved = [&](const std::string& what, const char* where) {
+    return traced(context, "pages_moved.sql",
+                  "SELECT COALESCE(" + what + ", 0) FROM " + violations_of("pages_moved") + where);
+  };
+  const std::string differing =
+      "SELECT COUNT(*) FROM (SELECT DISTINCT COALESCE(transfer, 0), COALESCE(entry, -1), "
+      "COALESCE(block, -1) FROM " +
+      violations_of("pages") + " WHERE " + counts_as_fail(context, rule) + " AND violation IN (" +
+      name_list({mismatches.begin(), mismatches.end()}) + "))";
   report.observations = rows[0] + rows[1];
+  report.observed = moved("SUM(pages)", "");
   report.figures = {
-      {"d2h_rows", rows[0]},
-      {"h2d_rows", rows[1]},
-      {"mismatches", static_cast<std::int64_t>(bad.size())},
-      {"entries_per_rank", least},
-      {"entries_declared", declared},
-      {"groups",
-       context.number("SELECT COUNT(DISTINCT e.transfer_group) FROM entry e JOIN transfer_page p "
-                      "ON p.rank = e.rank AND p.entry = e.entry WHERE e.origin = 0")},
-      {"held", context.number("SELECT COUNT(*) FROM transfer_page WHERE held = 1")},
-      {"h2d_bytes", bytes[1]},
-      {"d2h_bytes", bytes[0]},
+      {"d2h_rows", rows[0], moved("SUM(pages)", " WHERE direction = 0")},
+      {"h2d_rows", rows[1], moved("SUM(pages)", " WHERE direction = 1")},
+      {"mismatches", static_cast<std::int64_t>(bad.size()),
+       traced(context, "pages.sql", differing)},
+      {"entries_per_rank", least, moved("MIN(entries)", "")},
+      {"entries_declared", declared, traced(context, "pages.sql", declared_sql)},
+      counted(context, "pages.sql", "groups",
+              "SELECT COUNT(DISTINCT e.transfer_group) FROM entry e JOIN transfer_page p ON p.rank "
+              "= e.rank AND p.entry = e.entry WHERE e.origin = 0"),
+      counted(context, "pages.sql", "held", "SELECT COUNT(*) FROM transfer_page WHERE held = 1"),
+      {"h2d_bytes", bytes[1], moved("SUM(bytes)", " WHERE direction = 1")},
+      {"d2h_bytes", bytes[0], moved("SUM(bytes)", " WHERE direction = 0")},
   };
 }
 

@@ -1,5 +1,6 @@
 // Rule poison: what a load had to overwrite was poisoned before and is gone after.
 #include "audit/rule.h"
+#include "audit/trace.h"
 
 namespace hitproof::audit {
 namespace {
@@ -32,24 +33,21 @@ const char* const queries[] = {"poison"};
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   if (not_applicable_to_control(context, report)) return;
   collect(context, rule, "poison", report);
-  const auto seen = context.first_row(
-      "SELECT SUM(q.verified_bytes = p.bytes), SUM(q.residue_bytes), SUM(q.residue_content), "
-      "SUM(q.verified_bytes) FROM "
-      "page_poison q JOIN transfer_page p ON p.transfer = q.transfer AND p.entry = q.entry AND "
-      "p.block = q.block AND "
-      "p.token_end = q.token_end JOIN transfer t ON t.transfer = p.transfer WHERE t.direction = 1",
-      4);
-  report.observations = seen[0];
-  report.figures = {
-      {"destinations", seen[0]},
-      {"announced",
-       context.number(
-           "SELECT COUNT(*) FROM transfer_page p JOIN transfer t ON t.transfer = p.transfer "
-           "WHERE t.direction = 1")},
-      {"residue", seen[1]},
-      {"residue_content", seen[2]},
-      {"bytes_verified", seen[3]},
-  };
+  report.figures = counted_together(
+      context, "poison.sql",
+      {{"destinations", "SUM(q.verified_bytes = p.bytes)"},
+       {"residue", "SUM(q.residue_bytes)"},
+       {"residue_content", "SUM(q.residue_content)"},
+       {"bytes_verified", "SUM(q.verified_bytes)"}},
+      "FROM page_poison q JOIN transfer_page p ON p.transfer = q.transfer AND p.entry = q.entry "
+      "AND p.block = q.block AND p.token_end = q.token_end JOIN transfer t ON t.transfer = "
+      "p.transfer WHERE t.direction = 1");
+  report.figures.insert(report.figures.begin() + 1,
+                        counted(context, "poison.sql", "announced",
+                                "SELECT COUNT(*) FROM transfer_page p JOIN transfer t ON "
+                                "t.transfer = p.transfer WHERE t.direction = 1"));
+  report.observations = report.figure("destinations");
+  report.observed = report.find_figure("destinations")->trace;
 }
 
 } // namespace

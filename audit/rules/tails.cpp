@@ -1,5 +1,6 @@
 // Rule tails: the tail that the next computation really reads.
 #include "audit/rule.h"
+#include "audit/trace.h"
 
 namespace hitproof::audit {
 namespace {
@@ -49,28 +50,25 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   collect(context, rule, "tails", report);
   // Observations are reads of restored tails at the registered address; reads elsewhere count for
   // nothing.
-  const auto seen =
-      context.first_row("SELECT COUNT(*), SUM(r.nonzero > 0), SUM(r.nonzero), SUM(r.elements), "
-                        "SUM(r.effective <> r.naive), "
-                        "SUM(r.naive_nonzero > 0) FROM tail_read r JOIN transfer t ON t.transfer = "
-                        "r.transfer AND t.rank = r.rank JOIN "
-                        "(SELECT process, rank, entry, MAX(base) AS base, MAX(page_stride) AS "
-                        "page_stride FROM entry WHERE origin = 0 AND "
-                        "kind = 3 GROUP BY process, rank, entry) e ON e.process = r.process AND "
-                        "e.rank = r.rank AND e.entry = r.entry WHERE "
-                        "t.direction = 1 AND r.effective = e.base + r.block * e.page_stride",
-                        6);
-  report.observations = seen[1];
-  if (seen[0] > 0 && seen[1] == 0) report.missing.push_back("every tail that was read is zero");
-  report.figures = {
-      {"observations", seen[0]},
-      {"nonzero", seen[1]},
-      {"nonzero_elements", seen[2]},
-      {"elements", seen[3]},
-      {"strided", seen[4]},
-      {"naive_nonzero", seen[5]},
-      {"reads_without_load", context.number("SELECT COUNT(*) FROM tail_read WHERE transfer = 0")},
-  };
+  report.figures = counted_together(
+      context, "tails.sql",
+      {{"observations", "COUNT(*)"},
+       {"nonzero", "SUM(r.nonzero > 0)"},
+       {"nonzero_elements", "SUM(r.nonzero)"},
+       {"elements", "SUM(r.elements)"},
+       {"strided", "SUM(r.effective <> r.naive)"},
+       {"naive_nonzero", "SUM(r.naive_nonzero > 0)"}},
+      "FROM tail_read r JOIN transfer t ON t.transfer = r.transfer AND t.rank = r.rank JOIN "
+      "(SELECT process, rank, entry, MAX(base) AS base, MAX(page_stride) AS page_stride FROM entry "
+      "WHERE origin = 0 AND kind = 3 GROUP BY process, rank, entry) e ON e.process = r.process AND "
+      "e.rank = r.rank AND e.entry = r.entry WHERE t.direction = 1 AND r.effective = e.base + "
+      "r.block * e.page_stride");
+  report.figures.push_back(counted(context, "tails.sql", "reads_without_load",
+                                   "SELECT COUNT(*) FROM tail_read WHERE transfer = 0"));
+  report.observations = report.figure("nonzero");
+  report.observed = report.find_figure("nonzero")->trace;
+  if (report.figure("observations") > 0 && report.observations == 0)
+    report.missing.push_back("every tail that was read is zero");
 }
 
 } // namespace

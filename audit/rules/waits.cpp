@@ -1,5 +1,6 @@
 // Rule waits: a save is over when somebody waited for its completion, not when it was submitted.
 #include "audit/rule.h"
+#include "audit/trace.h"
 
 #include <map>
 #include <set>
@@ -83,24 +84,38 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
     list.push_back(n);
     pairs += n;
   }
+  const std::string save =
+      "(SELECT transfer, rank FROM transfer WHERE direction = 0 GROUP BY transfer, rank)";
+  const std::string broken =
+      "(SELECT transfer FROM " + violations_of("waits") +
+      " WHERE transfer IS NOT NULL AND violation NOT IN ('page_reused_before_wait_ended', "
+      "'page_given_out_before_wait_ended'))";
+  const Trace paired = traced(context, "waits.sql",
+                              "SELECT COUNT(*) FROM " + save + " WHERE transfer NOT IN " + broken);
   report.observations = pairs;
+  report.observed = paired;
   report.figures = {
-      {"pairs", pairs},
-      {"per_rank", list},
-      {"unpaired", saves - pairs},
-      {"saves", saves},
-      {"delayed",
-       context.number("SELECT COUNT(DISTINCT m.transfer) FROM transfer_mark m JOIN transfer t ON "
-                      "t.transfer = m.transfer WHERE m.kind = 2 AND t.direction = 0")},
-      {"least_delay_us",
-       context.number(
-           "SELECT MIN(b.t_ns - a.t_ns) / 1000 FROM transfer_mark a JOIN transfer_mark b "
-           "ON b.transfer = a.transfer AND b.kind = 2 WHERE a.kind = 1")},
-      {"copying_nothing",
-       context.number(
-           "SELECT COUNT(*) FROM (SELECT p.transfer FROM transfer_page p JOIN transfer t "
-           "ON t.transfer = p.transfer WHERE t.direction = 0 GROUP BY p.transfer "
-           "HAVING MIN(p.held) = 1)")},
+      {"pairs", pairs, paired},
+      {"per_rank", list,
+       traced(context, "waits.sql",
+              "SELECT COUNT(s.transfer) FROM (SELECT rank FROM entry WHERE origin = 0 UNION "
+              "SELECT rank FROM transfer WHERE direction = 0) r LEFT JOIN (SELECT * FROM " +
+                  save + " WHERE transfer NOT IN " + broken +
+                  ") s ON s.rank = r.rank GROUP BY r.rank ORDER BY r.rank")},
+      {"unpaired", saves - pairs,
+       traced(context, "waits.sql",
+              "SELECT COUNT(*) FROM " + save + " WHERE transfer IN " + broken)},
+      {"saves", saves, traced(context, "waits.sql", "SELECT COUNT(*) FROM " + save)},
+      counted(context, "waits.sql", "delayed",
+              "SELECT COUNT(DISTINCT m.transfer) FROM transfer_mark m JOIN transfer t ON "
+              "t.transfer = m.transfer WHERE m.kind = 2 AND t.direction = 0"),
+      counted(context, "waits.sql", "least_delay_us",
+              "SELECT MIN(b.t_ns - a.t_ns) / 1000 FROM transfer_mark a JOIN transfer_mark b "
+              "ON b.transfer = a.transfer AND b.kind = 2 WHERE a.kind = 1"),
+      counted(context, "waits.sql", "copying_nothing",
+              "SELECT COUNT(*) FROM (SELECT p.transfer FROM transfer_page p JOIN transfer t "
+              "ON t.transfer = p.transfer WHERE t.direction = 0 GROUP BY p.transfer "
+              "HAVING MIN(p.held) = 1)"),
   };
 }
 

@@ -1,5 +1,6 @@
 // The auditor is the independent reader: it includes and links schema, and nothing of the rooms
 // that measure. Its queries, sentences and witness tables fit together.
+#include "audit/proof.h"
 #include "audit/rule.h"
 #include "audit/witness.h"
 
@@ -113,6 +114,28 @@ TEST(Walls, WitnessTablesAreKnown) {
           << rule->name << ": " << table;
     }
   }
+}
+
+// A list of proving records that names no violation, or a table that cannot be cited, proves
+// nothing.
+TEST(Walls, ProofsAreOfViolationsThatExist) {
+  const auto citable = citable_tables();
+  std::set<std::string> known;
+  for (const Rule* rule : all_rules()) {
+    for (const Sentence& s : rule->sentences) {
+      known.insert(std::string(rule->name) + "/" + s.violation);
+      for (const char* table : proof_of(rule->name, s.violation, rule->witness_tables)) {
+        EXPECT_NE(std::find(citable.begin(), citable.end(), table), citable.end())
+            << s.violation << ": " << table;
+      }
+    }
+  }
+  std::set<std::string> seen;
+  for (const std::string& name : proved_violations()) {
+    EXPECT_TRUE(known.count(name)) << name;
+    EXPECT_TRUE(seen.insert(name).second) << name << " is listed twice";
+  }
+  EXPECT_GT(seen.size(), 50u);
 }
 
 // The sequence check of rule evidence must look at every record table there is.

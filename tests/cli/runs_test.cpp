@@ -2,6 +2,7 @@
 #include "tests/audit/fixture.h"
 #include "tests/cli/archives.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <fstream>
@@ -104,6 +105,29 @@ TEST_P(RunsTest, BehavesAsDeclared) {
     EXPECT_EQ(printed.find(piece), std::string::npos) << "stdout has: " << piece << "\n" << printed;
     EXPECT_EQ(said.find(piece), std::string::npos) << "stderr has: " << piece << "\n" << said;
   }
+}
+
+// The examples of docs/exports.md are among the runs, word for word.
+TEST(Documents, EveryExampleIsRun) {
+  std::ifstream in(HITPROOF_DOCS "/exports.md");
+  int examples = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("    hitproof ", 0) != 0) continue;
+    std::string command = line.substr(4);
+    for (const auto& [written, run] : {std::pair<std::string, std::string>{"out/mine", "{good}"},
+                                       {"out/other", "{full}"},
+                                       {"--out exports", "--out {scratch}"}}) {
+      for (std::size_t at = command.find(written); at != std::string::npos;
+           at = command.find(written))
+        command.replace(at, written.size(), run);
+    }
+    const auto runs = read_runs();
+    EXPECT_TRUE(std::any_of(runs.begin(), runs.end(), [&](const DeclaredRun& run) {
+      return run.command == command;
+    })) << command;
+    ++examples;
+  }
+  EXPECT_GE(examples, 9);
 }
 
 INSTANTIATE_TEST_SUITE_P(Declared, RunsTest, ::testing::ValuesIn(read_runs()),

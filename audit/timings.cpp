@@ -1,0 +1,148 @@
+#include "audit/timings.h"
+
+#include "audit/device.h"
+#include "audit/rule.h"
+#include "audit/trace.h"
+
+#include <cstdlib>
+
+namespace hitproof::audit {
+namespace {
+
+constexpr const char* source = "timings.sql";
+
+// Both arms under one name, each row with its condition. Attempted path names do not decide what a
+// request did; its admission does.
+std::string timed(const Context& context) {
+  std::string both = violations_of("timings");
+  if (context.has_reference()) {
+    both = "(SELECT * FROM " + violations_of("timings_control") + " UNION ALL SELECT * FROM " +
+           both + ")";
+  }
+  return "(SELECT CASE arm WHEN 'control' THEN 'OFF ' ELSE 'ON ' END || CASE path WHEN 0 THEN "
+         "'recomputed' WHEN 1 THEN 'local reuse' WHEN 2 THEN 'external reload' WHEN 3 THEN 'local "
+         "and external' ELSE 'not classified' END AS condition, * FROM " +
+         both + ")";
+}
+
+std::string median_of(const std::string& values) {
+  return "(SELECT AVG(v) FROM (SELECT v, ROW_NUMBER() OVER (ORDER BY v) AS place, COUNT(*) OVER () "
+         "AS n FROM (" +
+         values + ") WHERE v IS NOT NULL) WHERE place IN ((n + 1) / 2, (n + 2) / 2))";
+}
+
+// A cell that shows what its statement prints; "-" where there is nothing to take a median of.
+void put(Context& context, std::vector<std::string>& row, std::vector<Trace>& traces,
+         const std::string& values, const char* format) {
+  const std::string statement =
+      std::string("SELECT COALESCE(printf('") + format + "', " + median_of(values) + "), '-')";
+  auto q = context.query(statement);
+  // printf of NULL prints 0: ask whether there is a value at all.
+  const bool any = context.number("SELECT COUNT(*) FROM (" + values + ") WHERE v IS NOT NULL") > 0;
+  const bool read = q.next();
+  require(q.status());
+  row.push_back(any && read ? q.text(0) : "-");
+  traces.push_back(any && read ? traced(context, source, statement) : Trace{});
+}
+
+void read_points(Context& context, Timings& timings, const std::string& rows) {
+  auto q = context.query("SELECT condition, op, prompt_tokens, ttft_ms, total_ms FROM " + rows +
+                         " ORDER BY arm DESC, op LIMIT " + std::to_string(point_limit));
+  while (q.next()) {
+    timings.points.push_back({q.text(0), q.integer(1), q.integer(2), q.real(3), q.real(4)});
+  }
+  require(q.status());
+  timings.left_out = context.number("SELECT COUNT(*) FROM " + rows) -
+                     static_cast<std::int64_t>(timings.points.size());
+}
+
+std::string only(const std::string& rows, const char* value, const std::string& condition,
+                 std::int64_t length) {
+  return std::string("SELECT ") + value + " AS v FROM " + rows +
+         " WHERE condition = " + name_list({condition}) +
+         " AND prompt_tokens = " + std::to_string(length);
+}
+
+void read_groups(Context& context, Timings& timings, const std::string& rows) {
+  auto q = context.query("SELECT condition, prompt_tokens, COUNT(*) FROM " + rows +
+                         " GROUP BY condition, prompt_tokens ORDER BY MIN(arm) DESC, condition "
+                         "DESC, prompt_tokens");
+  while (q.next()) {
+    TimingGroup g;
+    g.condition = q.text(0);
+    g.prompt_tokens = q.integer(1);
+    g.points = q.integer(2);
+    const std::string values = only(rows, "ttft_ms", g.condition, g.prompt_tokens);
+    const std::string statement = "SELECT printf('%.1f', MIN(v)), printf('%.1f', " +
+                                  median_of(values) + "), printf('%.1f', MAX(v)) FROM (" + values +
+                                  ")";
+    auto numbers = context.query(statement);
+    if (numbers.next()) {
+      g.least = std::strtod(numbers.text(0).c_str(), nullptr);
+      g.median = std::strtod(numbers.text(1).c_str(), nullptr);
+      g.most = std::strtod(numbers.text(2).c_str(), nullptr);
+    }
+    require(numbers.status());
+    g.trace = traced(context, source, statement);
+    timings.groups.push_back(std::move(g));
+  }
+  require(q.status());
+}
+
+// OFF divided by ON reload, input by input: the cold run of the same prompt in the control arm.
+std::string ratios(const Context& context, const char* value, std::int64_t length) {
+  const std::string v = value;
+  return "SELECT c." + v + " / r." + v + " AS v FROM " + violations_of("timings_control") +
+         " c JOIN " + violations_of("timings") +
+         " r ON r.prompt = c.prompt WHERE c.kind = 'cold' AND r.kind = 'reload' AND r.path >= 2 "
+         "AND r.prompt_tokens = " +
+         std::to_string(length);
+}
+
+void fill_table(Context& context, Timings& timings, const std::string& rows) {
+  Table& t = timings.table;
+  const std::string device = context.fact("device", "unknown device");
+  t.id = "performance";
+  t.title = "Time to first token by what the request did, device " + device +
+            (is_simulated(device) ? " (simulated: no performance claim)" : "") +
+            (timings.delayed ? "; saves delayed on purpose" : "");
+  t.columns = {{"N", "tokens"},         {"OFF recomputed", "ms"}, {"ON recomputed", "ms"},
+               {"ON reload", "ms"},     {"TTFT ratio", ""},       {"total ratio", ""},
+               {"OFF decode", "tok/s"}, {"ON decode", "tok/s"}};
+  for (const std::int64_t n :
+       context.numbers("SELECT DISTINCT prompt_tokens FROM " + rows + " ORDER BY prompt_tokens")) {
+    std::vector<std::string> row = {std::to_string(n)};
+    std::vector<Trace> traces = {
+        traced(context, source,
+               "SELECT MAX(prompt_tokens) FROM study_operation WHERE prompt_tokens = " +
+                   std::to_string(n))};
+    for (const char* condition : {"OFF recomputed", "ON recomputed", "ON external reload"})
+      put(context, row, traces, only(rows, "ttft_ms", condition, n), "%.1f");
+    if (context.has_reference()) {
+      put(context, row, traces, ratios(context, "ttft_ms", n), "%.2f");
+      put(context, row, traces, ratios(context, "total_ms", n), "%.3f");
+    } else {
+      row.insert(row.end(), 2, "-");
+      traces.resize(traces.size() + 2);
+    }
+    for (const char* arm : {"OFF recomputed", "ON recomputed"})
+      put(context, row, traces, only(rows, "rate", arm, n), "%.1f");
+    t.rows.push_back(std::move(row));
+    t.traces.push_back(std::move(traces));
+  }
+}
+
+} // namespace
+
+Timings read_timings(Context& context) {
+  Timings timings;
+  const std::string rows = timed(context);
+  timings.delayed = context.number("SELECT COUNT(*) FROM transfer_mark WHERE kind = 2") > 0;
+  read_points(context, timings, rows);
+  if (timings.points.empty()) return timings;
+  read_groups(context, timings, rows);
+  fill_table(context, timings, rows);
+  return timings;
+}
+
+} // namespace hitproof::audit
