@@ -11,8 +11,10 @@
 #include "probes/process_state.h"
 #include "schema/records.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 namespace hitproof::probes {
 namespace {
@@ -108,12 +110,19 @@ Kernel* kernel_of(void* function) noexcept {
 void list_launch(const Call& call, Kernel& kernel, void* function, stream_t stream) noexcept {
   const auto number = static_cast<std::uint64_t>(&kernel - kernels);
   if (!kernel.listed.exchange(true, std::memory_order_relaxed)) {
-    schema::rec::meta r;
-    char name[32];
-    std::snprintf(name, sizeof name, "kernel.%u", static_cast<unsigned>(number));
-    schema::set_text(r.name, name);
-    schema::set_text(r.value, name_of(function));
-    schema::journal(r);
+    // Template arguments, at the end of a mangled name, tell apart what a kernel was made for.
+    const char* rest = name_of(function);
+    for (unsigned part = 1; part <= 3 && *rest != '\0'; ++part) {
+      schema::rec::meta r;
+      char name[32];
+      std::snprintf(name, sizeof name, part == 1 ? "kernel.%u" : "kernel.%u.%u",
+                    static_cast<unsigned>(number), part);
+      const std::size_t length = std::min(std::strlen(rest), sizeof r.value - 1);
+      schema::set_text(r.name, name);
+      schema::set_text(r.value, std::string_view(rest, length));
+      schema::journal(r);
+      rest += length;
+    }
   }
   launch_ordered(call, stream, number);
 }

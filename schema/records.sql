@@ -471,7 +471,7 @@ CREATE TABLE IF NOT EXISTS "order_op" (
   "handle" BLOB NOT NULL, -- sha256: hash of the IPC event handle's bytes (export and open), zero otherwise
   "result" INTEGER NOT NULL, -- code: what the call returned (a query: 0 ready, 600 not ready)
   "call" INTEGER NOT NULL, -- id: hook id
-  "op" INTEGER NOT NULL, -- enum: 0 event create, 1 event destroy, 2 event record, 3 event query, 4 event synchronise, 5 stream waits event, 6 stream synchronise, 7 stream query, 8 device synchronise, 9 host function, 10 write value, 11 wait value, 12 event export, 13 event open, 14 stream create, 15 stream destroy, 16 kernel launch (only where a process opened another one's memory and announces nothing; value: its number in the facts kernel.<number>)
+  "op" INTEGER NOT NULL, -- enum: 0 event create, 1 event destroy, 2 event record, 3 event query, 4 event synchronise, 5 stream waits event, 6 stream synchronise, 7 stream query, 8 device synchronise, 9 host function, 10 write value, 11 wait value, 12 event export, 13 event open, 14 stream create, 15 stream destroy, 16 kernel launch (only where a process opened another one's memory and announces nothing; value: its number in the facts kernel.<number>, long names going on in kernel.<number>.2)
   "device" INTEGER NOT NULL -- index: device ordinal
 );
 

@@ -1,29 +1,13 @@
 // Golden archives: each is unpacked, verified and audited as a reader would, on this machine and
 // without the device that made it, and must give the figures that stand beside it.
-#include "tests/e2e/run.h"
+#include "tests/golden/unpacked.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <gtest/gtest.h>
 
 namespace hitproof::e2e {
 namespace {
 
-namespace fs = std::filesystem;
-
-class Golden : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override {
-    const fs::path packed = fs::path(HITPROOF_GOLDEN_DIR) / (GetParam() + ".tar.xz");
-    ASSERT_EQ(run({"sh", "-c",
-                   "cd '" + dir_.path() + "' && '" HITPROOF_CMAKE "' -E tar xf '" +
-                       packed.string() + "'"})
-                  .exit_code,
-              0);
-  }
-  TempDir dir_{"golden"};
-};
+class Golden : public Unpacked {};
 
 // Every figure that is expected, wherever it stands; what is not expected is not looked at.
 void expect_figures(const nlohmann::json& expected, const nlohmann::json& found,
@@ -41,12 +25,10 @@ void expect_figures(const nlohmann::json& expected, const nlohmann::json& found,
 TEST_P(Golden, IsWholeAndGivesItsFigures) {
   const Outcome verified = run({program("hitproof"), "verify", dir_.path()});
   EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.err;
-  std::ifstream file(fs::path(HITPROOF_GOLDEN_DIR) / (GetParam() + ".json"));
-  const auto expected = nlohmann::json::parse(file);
   int code = -1;
   const auto audit = audit_json(dir_.path(), &code);
   EXPECT_EQ(code, 0);
-  expect_figures(expected, audit, "");
+  expect_figures(expected(), audit, "");
 }
 
 // The control: one digest of one page is another, and the pages no longer agree.
