@@ -3,18 +3,7 @@
 #include <filesystem>
 
 namespace hitproof::audit {
-namespace {
-
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) {
-    out += c;
-    if (c == '\'') out += c;
-  }
-  return out + "'";
-}
-
-} // namespace
+namespace {} // namespace
 
 void require(const schema::Status& status) {
   if (!status.ok()) throw AuditError(status);
@@ -23,9 +12,7 @@ void require(const schema::Status& status) {
 Context::Context(const std::string& dir)
     : dir_(dir), recording_(require(schema::Recording::open_existing(dir))) {
   if (std::filesystem::exists(reference_path())) {
-    // Opened by itself first: that checks that it is a recording of a version we read.
-    require(schema::Recording::open_file(reference_path()));
-    require(recording_.execute("ATTACH " + quoted(reference_path()) + " AS reference"));
+    require(recording_.attach(reference_path(), "reference"));
     has_reference_ = true;
   }
   // The joins' own indexes live in memory: spilled to files they would cost more than the reading.

@@ -6,15 +6,6 @@
 namespace hitproof::audit {
 namespace {
 
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) {
-    out += c;
-    if (c == '\'') out += c;
-  }
-  return out + "'";
-}
-
 // Operations are the same where prompt and kind are, and where there are several, in their order.
 std::string placed(const std::string& schema) {
   return "(SELECT op, prompt, kind, which, prompt_tokens, ROW_NUMBER() OVER (PARTITION BY prompt, "
@@ -101,10 +92,10 @@ Named read_named(Context& context, const std::string& sql) {
 
 void compare_tokens(Context& a, Context& b, Differences& out) {
   const std::string other = b.dir() + "/data/recording.sqlite";
-  require(a.recording().execute("ATTACH " + quoted(other) + " AS other"));
+  require(a.recording().attach(other, "other"));
   compare_arms(a, "main", "other", "", out);
   if (!a.has_reference() || !b.has_reference()) return;
-  require(a.recording().execute("ATTACH " + quoted(b.reference_path()) + " AS other_reference"));
+  require(a.recording().attach(b.reference_path(), "other_reference"));
   compare_arms(a, "reference", "other_reference", "control arm: ", out);
 }
 

@@ -165,6 +165,15 @@ const std::string& Recording::path() const noexcept { return impl_->path; }
 Status Recording::begin() { return impl_->exec("BEGIN IMMEDIATE"); }
 Status Recording::commit() { return impl_->exec("COMMIT"); }
 Status Recording::rollback() { return impl_->exec("ROLLBACK"); }
+Status Recording::attach(const std::string& file, const std::string& name) {
+  if (const auto other = open_file(file); !other.ok()) return other.status();
+  if (impl_->guard != nullptr) impl_->guard->allow_attached(file);
+  std::string quoted;
+  for (const char c : file)
+    quoted += c == '\'' ? std::string("''") : std::string(1, c);
+  return impl_->exec("ATTACH '" + quoted + "' AS " + name);
+}
+
 Status Recording::execute(std::string_view sql) { return impl_->exec(std::string(sql)); }
 
 Result<Query> Recording::query(std::string_view sql) {

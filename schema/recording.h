@@ -113,6 +113,10 @@ class Recording {
 
   // Any SELECT; parameters are bound in order (query.h).
   Result<Query> query(std::string_view sql);
+  // Adds the tables of another recording's database file as `name`.<table>, for reading. It is
+  // opened and checked by itself first. Errors: those of open_file.
+  Status attach(const std::string& file, const std::string& name);
+
   // Any statements without result rows (indexes of the auditor, tests).
   Status execute(std::string_view sql);
 

@@ -144,7 +144,7 @@ void Guard::configure(sqlite3* db) const {
                                     {SQLITE_LIMIT_COLUMN, 256},
                                     {SQLITE_LIMIT_EXPR_DEPTH, 200},
                                     {SQLITE_LIMIT_VDBE_OP, 100'000},
-                                    {SQLITE_LIMIT_ATTACHED, 1},
+                                    {SQLITE_LIMIT_ATTACHED, 3},
                                     {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
                                     {SQLITE_LIMIT_WORKER_THREADS, 0}})
     sqlite3_limit(db, limit, most);
@@ -153,7 +153,7 @@ void Guard::configure(sqlite3* db) const {
 
 struct Guard::Rules {
   std::int64_t looks_left = 0;
-  std::string reference; // the one database that may be attached
+  std::set<std::string> attachable; // files that were checked
   std::set<std::string> tables;
 
   static int authorize(void* self, int action, const char* first, const char* second,
@@ -200,7 +200,7 @@ bool Guard::Rules::allows(int action, const std::string& first, const std::strin
   case SQLITE_PRAGMA:
     return pragmas.contains(first);
   case SQLITE_ATTACH:
-    return first == reference;
+    return attachable.contains(first);
   default:
     return false;
   }
@@ -265,13 +265,17 @@ Status Guard::check_pages(sqlite3* db, const DatabaseFile& file) {
 
 void Guard::restrict_to_reading(sqlite3* db) {
   if (!rules_) rules_ = std::make_shared<Rules>();
-  rules_->reference = fs::path(path_).parent_path().string() + "/reference/recording.sqlite";
   rules_->tables = tables_;
   for (const TableText& table : known_tables())
     rules_->tables.insert(table.name);
   for (const char* name : {"sqlite_master", "sqlite_schema", "sqlite_temp_master"})
     rules_->tables.insert(name);
   sqlite3_set_authorizer(db, Rules::authorize, rules_.get());
+}
+
+void Guard::allow_attached(const std::string& file) {
+  if (!rules_) rules_ = std::make_shared<Rules>();
+  rules_->attachable.insert(file);
 }
 
 } // namespace hitproof::schema

@@ -44,9 +44,11 @@ class Guard {
   // SQLite's quick_check: every page belongs to one table and can be read. Remembered for settled
   // files, which one program may open several times.
   Status check_pages(sqlite3* db, const DatabaseFile& file);
-  // From now on statements only read the tables that check_tables saw, those of the control arm's
-  // recording beside this one, and what they make in the temporary database.
+  // From now on statements only read the tables that check_tables saw, those of recordings that
+  // were attached as allowed, and what they make in the temporary database.
   void restrict_to_reading(sqlite3* db);
+  // Lets one more file be attached: one that was opened and checked by itself before.
+  void allow_attached(const std::string& file);
 
  private:
   struct Rules;

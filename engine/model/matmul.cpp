@@ -21,9 +21,11 @@ LargeMatmul load() {
   const std::string path = library_path();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
-    throw std::runtime_error("large products need libtorch, and it cannot be loaded: " +
-                             std::string(dlerror()) +
-                             "; build again (make build), or name its folder in LD_LIBRARY_PATH");
+    throw std::runtime_error(
+        "large products need libtorch, and it cannot be loaded: " + std::string(dlerror()) +
+        "; it needs about 1 GiB of memory: where that is limited, raise the limit "
+        "(ulimit -v, or the container's); else build again (make build), or "
+        "name its folder in LD_LIBRARY_PATH");
   void* function = dlsym(library, "hitproof_large_matmul");
   if (function == nullptr)
     throw std::runtime_error(path + " is of another build than this program; build both again");

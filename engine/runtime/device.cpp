@@ -10,7 +10,12 @@ namespace {
 
 void check(cudaError_t result, const char* call) {
   if (result == cudaSuccess) return;
-  throw DeviceError(std::string(call) + ": " + cudaGetErrorString(result));
+  std::string words = std::string(call) + ": " + cudaGetErrorString(result);
+  // On the simulated device this is the machine's own memory.
+  if (result == cudaErrorMemoryAllocation)
+    words += "; no memory left: end other programs, or raise the limit (ulimit -v, or the "
+             "container's)";
+  throw DeviceError(words);
 }
 
 std::string mebibytes(size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }

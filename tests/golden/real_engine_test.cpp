@@ -17,7 +17,8 @@ class RealEngine : public Unpacked {
   // The words of the facts that do not hold.
   std::vector<std::string> untrue() const {
     std::vector<std::string> words;
-    for (const auto& fact : expected()["facts"]) {
+    const nlohmann::json all = expected();
+    for (const auto& fact : all["facts"]) {
       std::string wanted;
       for (const std::string row : fact["rows"])
         wanted += row + "\n";

@@ -139,6 +139,23 @@ TEST_F(HostileDatabase, AHugeValueIsRefusedWhereItIsReadAndTakesNoMemory) {
   EXPECT_EQ(exit_code(child), 0);
 }
 
+TEST_F(HostileDatabase, OnlyCheckedRecordingsAreAttached) {
+  TempDir other;
+  {
+    Result<Recording> made = Recording::open_new(other.path());
+    ASSERT_TRUE(made.ok() && made->close("completed").ok());
+  }
+  const std::string good = other / "data/recording.sqlite", bad = dir_ / "bad.sqlite";
+  std::ofstream(bad) << "SQLite format 3, it says";
+  Result<Recording> recording = Recording::open_existing(dir_.path());
+  ASSERT_TRUE(recording.ok());
+  EXPECT_FALSE(recording->attach(bad, "bad").ok());
+  EXPECT_FALSE(recording->execute("ATTACH '" + bad + "' AS bad").ok()) << "still not";
+  EXPECT_TRUE(recording->attach(good, "other").ok());
+  EXPECT_TRUE(recording->execute("SELECT COUNT(*) FROM other.wait").ok());
+  EXPECT_FALSE(recording->execute("DELETE FROM other.wait").ok());
+}
+
 TEST_F(HostileDatabase, AReaderCanOnlyRead) {
   std::ofstream(dir_ / "other.sqlite").close();
   Result<Recording> recording = Recording::open_existing(dir_.path());

@@ -3,7 +3,9 @@
 
 #include "engine/sim/cuda_subset_types.h"
 
+#include <cerrno>
 #include <new>
+#include <system_error>
 
 namespace hitproof::sim {
 
@@ -43,6 +45,9 @@ template <class Body> CUresult guarded(CUresult state, Body&& body) noexcept {
     return body();
   } catch (const std::bad_alloc&) {
     return CUDA_ERROR_OUT_OF_MEMORY;
+  } catch (const std::system_error& e) { // a stream's thread that could not be started
+    const int code = e.code().value();
+    return code == EAGAIN || code == ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
   } catch (...) {
     return CUDA_ERROR_UNKNOWN;
   }
