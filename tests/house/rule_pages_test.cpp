@@ -97,9 +97,10 @@ bool is_test(const std::string& name) {
   const auto dot = name.find('.');
   if (dot == std::string::npos) return false;
   const std::string heading = "TEST(" + name.substr(0, dot) + ", " + name.substr(dot + 1) + ")";
-  for (const auto& item : fs::directory_iterator(house / "tests/audit"))
-    if (item.path().extension() == ".cpp" && read(item.path()).find(heading) != std::string::npos)
-      return true;
+  for (const char* room : {"tests/audit", "tests/archive"})
+    for (const auto& item : fs::directory_iterator(house / room))
+      if (item.path().extension() == ".cpp" && read(item.path()).find(heading) != std::string::npos)
+        return true;
   return false;
 }
 
