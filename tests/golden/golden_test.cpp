@@ -2,8 +2,6 @@
 // without the device that made it, and must give the figures that stand beside it.
 #include "tests/golden/unpacked.h"
 
-#include <algorithm>
-
 namespace hitproof::e2e {
 namespace {
 
@@ -46,12 +44,7 @@ TEST_P(Golden, AChangedDigestIsSeen) {
   EXPECT_EQ(rule_verdict(audit, "pages"), "fail");
 }
 
-INSTANTIATE_TEST_SUITE_P(Archives, Golden, testing::Values("h200-paper-study"),
-                         [](const auto& archive) {
-                           std::string name = archive.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Archives, Golden, testing::Values("h200-paper-study"), name_of_archive);
 
 } // namespace
 } // namespace hitproof::e2e

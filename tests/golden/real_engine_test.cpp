@@ -2,8 +2,6 @@
 // rows that they must give.
 #include "tests/golden/unpacked.h"
 
-#include <algorithm>
-
 namespace hitproof::e2e {
 namespace {
 
@@ -57,11 +55,7 @@ TEST_P(RealEngine, AMissingCopyIsSeen) {
 
 INSTANTIATE_TEST_SUITE_P(Archives, RealEngine,
                          testing::Values("h200-vllm-lmcache", "h200-vllm-offloading"),
-                         [](const auto& archive) {
-                           std::string name = archive.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         name_of_archive);
 
 } // namespace
 } // namespace hitproof::e2e

@@ -3,6 +3,7 @@
 
 #include "tests/e2e/run.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -26,5 +27,12 @@ class Unpacked : public testing::TestWithParam<std::string> {
   }
   TempDir dir_{"golden"};
 };
+
+// Names of tests may have no hyphens.
+inline std::string name_of_archive(const testing::TestParamInfo<std::string>& archive) {
+  std::string name = archive.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
 
 } // namespace hitproof::e2e
