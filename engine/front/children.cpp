@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <poll.h>
 #include <signal.h>
 #include <stdexcept>
@@ -106,6 +107,20 @@ void Children::kill_all() {
     if (!child.ended) kill(child.pid, SIGKILL);
 }
 
+namespace {
+
+// What a process said last, where it says it into a log of its own; empty where it said nothing.
+std::string last_line(const std::string& path) {
+  std::ifstream log(path);
+  std::string last;
+  for (std::string line; std::getline(log, line);)
+    if (!line.empty()) last = line;
+  constexpr std::size_t most = 600;
+  return last.size() > most ? last.substr(0, most) + "..." : last;
+}
+
+} // namespace
+
 std::string Children::describe(const Child& child) {
   std::string text = child.role + " (process " + std::to_string(child.pid) + ") ";
   if (WIFSIGNALED(child.status)) {
@@ -116,8 +131,10 @@ std::string Children::describe(const Child& child) {
   } else {
     text += "ended with status " + std::to_string(WEXITSTATUS(child.status));
   }
-  return text +
-         (child.log_path.empty() ? "; its messages are above" : "; its log is " + child.log_path);
+  if (child.log_path.empty()) return text + "; its messages are above";
+  text += "; its log is " + child.log_path;
+  const std::string last = last_line(child.log_path);
+  return last.empty() ? text : text + " and ends: " + last;
 }
 
 } // namespace hitproof::engine

@@ -37,6 +37,13 @@ Fd new_socket() {
   return fd;
 }
 
+// A process that ends without a word was killed, most often because memory ran out.
+std::string gone(const std::string& peer) {
+  return "the " + peer +
+         " has gone without a word (killed, or no memory left: its log may say more; limits are "
+         "ulimit -v, or the container's)";
+}
+
 } // namespace
 
 Fd& Fd::operator=(Fd&& other) noexcept {
@@ -65,7 +72,7 @@ void Channel::send(const Message& message) {
     if (n >= 0) {
       done += static_cast<size_t>(n);
     } else if (errno == EPIPE || errno == ECONNRESET) {
-      throw PeerGone("the " + peer_ + " has gone");
+      throw PeerGone(gone(peer_));
     } else if (errno != EINTR) {
       fail("cannot send to the " + peer_);
     }
@@ -79,7 +86,7 @@ void Channel::read_exactly(uint8_t* data, size_t bytes) {
     if (n > 0) {
       done += static_cast<size_t>(n);
     } else if (n == 0 || errno == ECONNRESET) {
-      throw PeerGone("the " + peer_ + " has gone");
+      throw PeerGone(gone(peer_));
     } else if (errno != EINTR) {
       fail("cannot receive from the " + peer_);
     }

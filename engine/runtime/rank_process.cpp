@@ -12,9 +12,11 @@
 #include "probes/hitproof.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <mutex>
 #include <poll.h>
+#include <thread>
 #include <unistd.h>
 
 namespace hitproof::engine {
@@ -257,6 +259,9 @@ int run_rank(const RankOptions& options) {
     const std::string text = "rank " + std::to_string(options.rank) + ": " + e.what();
     std::fprintf(stderr, "%s\n", text.c_str());
     rank.give_up();
+    // A peer that gave up knows why: its word is to be the first that the front hears.
+    if (dynamic_cast<const CollectiveError*>(&e) != nullptr)
+      std::this_thread::sleep_for(std::chrono::seconds(1));
     try {
       front.send(Failure{text});
     } catch (const std::exception&) {
