@@ -94,6 +94,11 @@ TEST(DiffOfAnotherRun, KnowsNoIdsAndNoTimes) {
   spec.clock_ns += 77'000'000'000;
   spec.first_pid += 4000;
   write_archive(b.path(), spec);
+  // How long the recorder's queue grew is chance as well.
+  change(a.path(), "INSERT INTO recording VALUES ('queue_depth_max', '7')");
+  change(b.path(), "INSERT INTO recording VALUES ('queue_depth_max', '4100')");
+  for (const ScratchDir* dir : {&a, &b})
+    ASSERT_TRUE(schema::close_archive(dir->path()).ok());
   EXPECT_THAT(differences(a.path(), b.path()), ::testing::IsEmpty());
 }
 
