@@ -83,9 +83,19 @@ thread_local constinit JournalWriter* JournalWriter::self_ = nullptr;
 
 void JournalRuntime::end_of_thread(void* pointer) noexcept {
   auto* writer = static_cast<JournalWriter*>(pointer);
+  // A signal handler that wants a writer now would wait for the lock that its own thread holds.
+  starting.store(true, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   JournalWriter::self_ = nullptr;
-  if (writer->generation_ == generation()) writer->leave_segment();
-  delete writer;
+  if (writer->busy_.load(std::memory_order_relaxed)) {
+    // The thread was ended by a signal handler in the middle of a record: that one is lost.
+    writer->count_loss();
+    if (writer->generation_ == generation()) writer->leave_segment();
+    writer->busy_.store(false, std::memory_order_relaxed);
+  }
+  give_idle(*writer);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  starting.store(false, std::memory_order_relaxed);
 }
 
 JournalWriter* JournalWriter::make_or_restart() noexcept {

@@ -1,5 +1,7 @@
 // The crash-proof journal that probes and engine write records to: one memory-mapped file per
 // thread and segment, `$HITPROOF_DIR/journal/<pid>-<tid>-<segment>.hpj` (HITPROOF_DIR absolute).
+// A thread that begins after another has ended goes on in that one's journal, under its number and
+// with the next sequence number: what it does comes after all that is there.
 //
 // Promises: a record that append() accepted survives SIGKILL of its process; append() takes no
 // lock, allocates nothing after the thread's first record and never throws; what cannot be written
@@ -121,8 +123,10 @@ class JournalWriter {
   std::atomic<std::uint32_t> nested_{0}; // losses inside an append, not yet in seq_
   std::atomic<bool> busy_{false};        // an append is under way: a signal handler must not enter
   std::uint32_t pid_ = 0;
-  std::uint32_t tid_ = 0;
-  bool usable_ = false; // there is a directory to write to
+  std::uint32_t tid_ = 0;              // of the thread that began the journal
+  JournalWriter* next_ = nullptr;      // in the list of all
+  JournalWriter* next_idle_ = nullptr; // in that of those without a thread
+  bool usable_ = false;                // there is a directory to write to
 };
 
 // Appends to the calling thread's journal; false where there is none or the record was lost.

@@ -37,12 +37,12 @@ struct SegmentHeader {
   std::uint32_t version;
   std::uint32_t slots; // slots that the file has
   std::uint32_t pid;
-  std::uint32_t tid;
-  std::uint64_t start_ns; // the thread's first segment was opened; tells reused thread ids apart
-  std::uint32_t segment;  // number of the segment in its thread, from 0
+  std::uint32_t tid;      // of the thread that began the journal; see JournalRuntime::free_number()
+  std::uint64_t start_ns; // the journal's first segment was opened; tells reused numbers apart
+  std::uint32_t segment;  // number of the segment in its journal, from 0
   std::uint32_t before;   // last sequence number given out before this segment
-  std::uint64_t dropped;  // records this thread could not write so far
-  std::uint32_t finished; // 1: nothing will be written any more (thread ended or moved on)
+  std::uint64_t dropped;  // records that could not be written so far
+  std::uint32_t finished; // 1: nothing will be written here any more
   std::uint32_t reserved;
 };
 static_assert(sizeof(SegmentHeader) <= journal_header_bytes);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <new>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -23,23 +24,33 @@ std::atomic<const JournalPlace*> current_place{nullptr};
 std::atomic<std::uint64_t> next_generation{1};
 std::atomic<std::uint64_t> process_losses{0};
 
-// A page of its own holds the generation: the kernel hands a child a zeroed one, however it was
-// forked, so that noticing a fork costs a load instead of a getpid() at every record.
-std::atomic<std::atomic<std::uint64_t>*> guard_page{nullptr};
+// What must not outlive a fork has a page of its own: the kernel hands a child a zeroed one,
+// however it was forked, so that noticing a fork costs a load instead of a getpid() at every
+// record, and a lock that another thread held at that moment is free.
+struct ForkedAway {
+  std::atomic<std::uint64_t> generation{0};
+  std::atomic<bool> locked{false}; // guards the lists
+  JournalWriter* all = nullptr;    // every writer of this process
+  JournalWriter* idle = nullptr;   // those whose thread has ended
+};
+std::atomic<ForkedAway*> guard_page{nullptr};
 
 void zero_guard_in_child() {
-  auto* guard = guard_page.load(std::memory_order_relaxed);
-  if (guard != nullptr) guard->store(0, std::memory_order_relaxed);
+  auto* page = guard_page.load(std::memory_order_relaxed);
+  if (page == nullptr) return;
+  page->generation.store(0, std::memory_order_relaxed);
+  page->locked.store(false, std::memory_order_relaxed);
+  page->all = page->idle = nullptr;
 }
 
-std::atomic<std::uint64_t>* guard() noexcept {
+ForkedAway* guard() noexcept {
   auto* page = guard_page.load(std::memory_order_acquire);
   if (page != nullptr) return page;
-  static std::atomic<std::uint64_t> fallback{0};
+  static ForkedAway fallback;
   constexpr std::size_t bytes = 4096;
   void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  std::atomic<std::uint64_t>* made = &fallback;
-  if (map != MAP_FAILED) made = ::new (map) std::atomic<std::uint64_t>(0);
+  ForkedAway* made = &fallback;
+  if (map != MAP_FAILED) made = ::new (map) ForkedAway;
   const bool wiped = map != MAP_FAILED && madvise(map, bytes, MADV_WIPEONFORK) == 0;
   if (!guard_page.compare_exchange_strong(page, made, std::memory_order_acq_rel)) {
     if (map != MAP_FAILED) munmap(map, bytes);
@@ -48,6 +59,22 @@ std::atomic<std::uint64_t>* guard() noexcept {
   if (!wiped) pthread_atfork(nullptr, nullptr, zero_guard_in_child);
   return made;
 }
+
+// Held for some loads and stores, when a thread begins or ends. A signal handler never comes here
+// while its own thread holds it: make_or_restart() and end_of_thread() see to that.
+class ListLock {
+ public:
+  explicit ListLock(ForkedAway& page) noexcept : page_(page) {
+    while (page_.locked.exchange(true, std::memory_order_acquire))
+      sched_yield();
+  }
+  ~ListLock() { page_.locked.store(false, std::memory_order_release); }
+  ListLock(const ListLock&) = delete;
+  ListLock& operator=(const ListLock&) = delete;
+
+ private:
+  ForkedAway& page_;
+};
 
 // Publishes a place for `dir`; with `first`, only where there is none yet.
 const JournalPlace* publish(const char* dir, bool first) noexcept {
@@ -74,12 +101,12 @@ const JournalPlace* publish(const char* dir, bool first) noexcept {
     }
     // Another thread may have given out a generation between these two steps: keep that one.
     std::uint64_t none = 0;
-    guard()->compare_exchange_strong(none, place->generation);
+    guard()->generation.compare_exchange_strong(none, place->generation);
     return place;
   }
   place->previous = current_place.load(std::memory_order_acquire);
   current_place.store(place, std::memory_order_release);
-  guard()->store(place->generation, std::memory_order_release);
+  guard()->generation.store(place->generation, std::memory_order_release);
   return place;
 }
 
@@ -96,7 +123,7 @@ const JournalPlace* JournalRuntime::place() noexcept {
 }
 
 std::uint64_t JournalRuntime::generation() noexcept {
-  std::atomic<std::uint64_t>* page = guard();
+  std::atomic<std::uint64_t>* page = &guard()->generation;
   std::uint64_t value = page->load(std::memory_order_relaxed);
   if (value == 0 && current_place.load(std::memory_order_acquire) != nullptr) {
     const std::uint64_t fresh = next_generation.fetch_add(1);
@@ -134,15 +161,54 @@ void JournalRuntime::restart(JournalWriter& writer) noexcept {
   writer.busy_ = false;
   writer.retry_ns_ = 0;
   writer.start_ns_ = now();
-  writer.pid_ = static_cast<std::uint32_t>(getpid());
-  writer.tid_ = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  ForkedAway& page = *guard();
+  const auto pid = static_cast<std::uint32_t>(getpid());
+  {
+    const ListLock lock(page);
+    if (writer.pid_ != pid) { // new, or the one that a forked child inherits
+      writer.next_ = page.all;
+      page.all = &writer;
+    }
+    writer.pid_ = pid;
+    writer.tid_ = free_number(writer, static_cast<std::uint32_t>(syscall(SYS_gettid)));
+  }
   // Last, because a signal handler takes the writer as it is from then on. Before the place is
   // asked for: if that changes in between, the number is already old and this is done again.
   const std::uint64_t current = generation();
-  writer.current_ = guard();
+  writer.current_ = &page.generation;
   writer.usable_ = place()->usable;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   writer.generation_ = current;
+}
+
+std::uint32_t JournalRuntime::free_number(const JournalWriter& writer, std::uint32_t tid) noexcept {
+  // A thread that has ended leaves its number to its journal, and the kernel gives it out again.
+  // No thread id of Linux has this bit or a higher one.
+  constexpr std::uint32_t step = 1u << 22;
+  for (const JournalWriter* other = guard()->all; other != nullptr;) {
+    if (other == &writer || other->tid_ != tid) {
+      other = other->next_;
+      continue;
+    }
+    tid += step;
+    other = guard()->all;
+  }
+  return tid;
+}
+
+JournalWriter* JournalRuntime::take_idle() noexcept {
+  ForkedAway& page = *guard();
+  const ListLock lock(page);
+  JournalWriter* writer = page.idle;
+  if (writer != nullptr) page.idle = writer->next_idle_;
+  return writer;
+}
+
+void JournalRuntime::give_idle(JournalWriter& writer) noexcept {
+  ForkedAway& page = *guard();
+  const ListLock lock(page);
+  writer.next_idle_ = page.idle;
+  page.idle = &writer;
 }
 
 JournalWriter* JournalRuntime::make_writer() noexcept {
@@ -151,13 +217,16 @@ JournalWriter* JournalRuntime::make_writer() noexcept {
                         JournalRuntime::end_of_thread(writer);
                       }) == 0;
   });
-  auto* writer = new (std::nothrow) JournalWriter;
+  JournalWriter* writer = take_idle();
+  const bool used_before = writer != nullptr;
+  if (!used_before) writer = new (std::nothrow) JournalWriter;
   if (writer == nullptr) return nullptr;
-  if (!writer_key_made || pthread_setspecific(writer_key, writer) != 0) {
+  if (writer_key_made && pthread_setspecific(writer_key, writer) == 0) return writer;
+  if (used_before)
+    give_idle(*writer);
+  else
     delete writer;
-    return nullptr;
-  }
-  return writer;
+  return nullptr;
 }
 
 ControlPage* map_control(const char* folder) noexcept {

@@ -31,8 +31,16 @@ struct JournalRuntime {
   static std::uint64_t losses() noexcept;
   // Makes the writer begin anew: after a fork, or for another directory.
   static void restart(JournalWriter& writer) noexcept;
+  // The journal of a thread that has ended, where there is one, or a new one. Programs that start a
+  // thread for every little thing (NCCL does, at every collective operation) would otherwise use a
+  // segment of a mebibyte for each.
   static JournalWriter* make_writer() noexcept;
   static void end_of_thread(void* writer) noexcept;
+  static JournalWriter* take_idle() noexcept;
+  static void give_idle(JournalWriter& writer) noexcept;
+  // `tid`, or a number above all thread ids where another journal of this process has that one.
+  // Precondition: the lists are locked.
+  static std::uint32_t free_number(const JournalWriter& writer, std::uint32_t tid) noexcept;
 };
 
 // Opens or makes `<folder>/control`; null on any failure.

@@ -106,13 +106,21 @@ void NcclLink::lose(const std::string& why) {
 void NcclLink::settle(const char* name, nccl::Result result) {
   const auto end = Clock::now() + timeout_;
   auto pause = std::chrono::microseconds(20);
+  // NCCL's own thread enqueues an operation in some tens of microseconds: less than a sleep takes.
+  const auto sleeps = Clock::now() + std::chrono::microseconds(200);
   while (result == nccl::in_progress && lost_.empty()) {
-    std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, std::chrono::microseconds(2000));
+    const bool soon = Clock::now() < sleeps;
+    if (soon) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, std::chrono::microseconds(2000));
+    }
     if (const nccl::Result asked = library_.comm_get_async_error(comm_, &result);
         asked != nccl::success)
       result = asked;
     if (result != nccl::in_progress) break;
+    if (soon) continue;
     if (const std::string missing = host_.missing_peer(); !missing.empty())
       lose(missing);
     else if (Clock::now() >= end)

@@ -1,6 +1,7 @@
 // What a hook costs: the same call with the probe recording, with the probe inert, and without it.
 // Runs itself again under the preload; prints nanoseconds. No claim about serving cost is made from
-// it.
+// it. On the simulated device, or, with NVIDIA's libcudart.so.13 first in LD_LIBRARY_PATH, on a
+// GPU.
 #include "schema/clock.h"
 #include "schema/segment_pool.h"
 
@@ -34,17 +35,25 @@ std::uint64_t processor_ns() {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-template <class Call> Cost measure(Call call) {
+// `rest` runs after every 256 calls and is not counted.
+template <class Call, class Rest> Cost measure(Call call, Rest rest) {
   std::vector<std::uint32_t> ns(calls);
-  for (int i = 0; i < warm; ++i)
+  for (int i = 0; i < warm; ++i) {
     call();
+    if (i % 256 == 0) rest();
+  }
+  std::uint64_t resting = 0;
   const std::uint64_t start = processor_ns();
   for (int i = 0; i < calls; ++i) {
     const std::uint64_t begin = hitproof::schema::now();
     call();
     ns[static_cast<std::size_t>(i)] = static_cast<std::uint32_t>(hitproof::schema::now() - begin);
+    if (i % 256 != 0) continue;
+    const std::uint64_t before = processor_ns();
+    rest();
+    resting += processor_ns() - before;
   }
-  const double processor = static_cast<double>(processor_ns() - start);
+  const double processor = static_cast<double>(processor_ns() - start - resting);
   std::sort(ns.begin(), ns.end());
   return {static_cast<double>(ns[calls / 2]), processor / calls,
           static_cast<double>(ns[calls - calls / 1000])};
@@ -59,15 +68,20 @@ int child() {
       cudaEventCreate(&event) != 0 || cudaStreamCreate(&stream) != 0)
     return 1;
   // Calls that do nothing: a query of an event never recorded, and an empty copy.
-  const Cost query = measure([&] { cudaEventQuery(event); });
-  const Cost copy = measure([&] { cudaMemcpyAsync(device, host, 0, cudaMemcpyDefault, stream); });
-  std::printf("%f %f %f %f %f %f\n", query.median, query.mean, query.p999, copy.median, copy.mean,
-              copy.p999);
+  const Cost query = measure([&] { cudaEventQuery(event); }, [] {});
+  const Cost copy =
+      measure([&] { cudaMemcpyAsync(device, host, 0, cudaMemcpyDefault, stream); }, [] {});
+  // And a copy that moves something, its device kept from falling behind.
+  const Cost moving =
+      measure([&] { cudaMemcpyAsync(device, host, 4096, cudaMemcpyHostToDevice, stream); },
+              [&] { cudaStreamSynchronize(stream); });
+  for (const Cost& c : {query, copy, moving})
+    std::printf("%f %f %f\n", c.median, c.mean, c.p999);
   return 0;
 }
 
 struct Run {
-  Cost query, copy;
+  Cost query, copy, moving;
 };
 
 Run run(const char* self, const char* probe, const std::string& directory) {
@@ -84,11 +98,10 @@ Run run(const char* self, const char* probe, const std::string& directory) {
   }
   close(ends[1]);
   FILE* in = fdopen(ends[0], "r");
-  Cost& q = result.query;
-  Cost& c = result.copy;
-  if (std::fscanf(in, "%lf %lf %lf %lf %lf %lf", &q.median, &q.mean, &q.p999, &c.median, &c.mean,
-                  &c.p999) != 6) {
-    std::fprintf(stderr, "probe_bench: the child printed nothing\n");
+  for (Cost* c : {&result.query, &result.copy, &result.moving}) {
+    if (std::fscanf(in, "%lf %lf %lf", &c->median, &c->mean, &c->p999) == 3) continue;
+    std::fprintf(stderr, "probe_bench: the child did not finish\n");
+    break;
   }
   std::fclose(in);
   int status = 0;
@@ -109,7 +122,7 @@ int main(int argc, char** argv) {
   const std::string directory = mkdtemp(pattern);
   // As in a recorded run: segments are made and prefaulted in advance.
   hitproof::schema::SegmentPool pool;
-  if (!pool.open(directory, 128).ok()) return 1;
+  if (!pool.open(directory, 192).ok()) return 1;
   pool.fill();
   const Run bare = run("/proc/self/exe", nullptr, "");
   const Run inert = run("/proc/self/exe", HITPROOF_PROBE_LIBRARY, "");
@@ -121,10 +134,17 @@ int main(int argc, char** argv) {
   print("empty copy, without probe", bare.copy);
   print("empty copy, probe inert", inert.copy);
   print("empty copy, recorded", probed.copy);
-  std::printf("a hook's record: query median %.0f mean %.0f ns, copy median %.0f mean %.0f ns "
-              "(difference to the bare call)\n",
-              probed.query.median - bare.query.median, probed.query.mean - bare.query.mean,
-              probed.copy.median - bare.copy.median, probed.copy.mean - bare.copy.mean);
+  print("copy of 4 KiB, without probe", bare.moving);
+  print("copy of 4 KiB, probe inert", inert.moving);
+  print("copy of 4 KiB, recorded", probed.moving);
+  std::printf("a hook's record (difference to the bare call):\n");
+  const auto difference = [](const char* what, const Cost& with, const Cost& without) {
+    std::printf("  %-28s median %7.0f ns   mean %7.0f ns\n", what, with.median - without.median,
+                with.mean - without.mean);
+  };
+  difference("query", probed.query, bare.query);
+  difference("empty copy", probed.copy, bare.copy);
+  difference("copy of 4 KiB", probed.moving, bare.moving);
   std::filesystem::remove_all(directory);
   return 0;
 }

@@ -34,10 +34,10 @@ TEST_P(HostProgram, EndsAsWithoutTheProbe) {
 constexpr int abort_code = 128 + 6, kill_code = 128 + 9;
 INSTANTIATE_TEST_SUITE_P(Subjects, HostProgram,
                          testing::Values(Case{"idle", 3}, Case{"threads", 0}, Case{"children", 0},
-                                         Case{"replaced", 0}, Case{"gone", 5},
-                                         Case{"killed", kill_code}, Case{"thrown", abort_code},
-                                         Case{"error_number", 0}, Case{"captured", 0},
-                                         Case{"two_processes", 0}),
+                                         Case{"short_threads", 0}, Case{"replaced", 0},
+                                         Case{"gone", 5}, Case{"killed", kill_code},
+                                         Case{"thrown", abort_code}, Case{"error_number", 0},
+                                         Case{"captured", 0}, Case{"two_processes", 0}),
                          [](const auto& i) { return std::string(i.param.scenario); });
 
 TEST(Process, WithoutCudaHasItsRecordAndNothingElse) {
@@ -71,6 +71,17 @@ TEST(Process, ThreadsLoseNothing) {
     EXPECT_EQ(c.direction, 1);
   EXPECT_EQ(r.coverage("cudaMemcpyAsync").calls, 6u * 8 * 20);
   EXPECT_EQ(r.coverage("addresses").dropped, 0u);
+}
+
+TEST(Process, AThreadForEachCallUsesOneJournal) {
+  const Recorded r = run({"short_threads"});
+  const auto copies = r.all<schema::rec::copy>(r.pid);
+  EXPECT_EQ(copies.size(), 500u);
+  std::set<std::uint32_t> journals;
+  for (const auto& c : copies)
+    journals.insert(c.tid);
+  EXPECT_EQ(journals.size(), 1u) << "a segment of a mebibyte for each";
+  EXPECT_EQ(r.gaps, 0u);
 }
 
 TEST(Process, ChildrenWriteJournalsOfTheirOwn) {
@@ -108,11 +119,11 @@ TEST(Process, CallsBeforeMainAndAfterItAreRecorded) {
 class DlopenFlags : public testing::TestWithParam<const char*> {};
 
 TEST_P(DlopenFlags, LibrariesLoadedLateAreObserved) {
-  const Options options{.environment = {{"LD_LIBRARY_PATH", HITPROOF_SIM_LIBRARIES}},
+  const Options options{.environment = {{"LD_LIBRARY_PATH", device_libraries()}},
                         .program = HITPROOF_PLAIN};
   Options bare = options;
   bare.probe = false;
-  const std::vector<std::string> arguments{GetParam(), sim_library("libcudart.so.13")};
+  const std::vector<std::string> arguments{GetParam(), device_library("libcudart.so.13")};
   const Recorded without = run(arguments, bare);
   const Recorded with = run(arguments, options);
   EXPECT_EQ(without.exit_code, 0) << without.err;
@@ -142,12 +153,12 @@ TEST(Sanitizers, ProgramsUnderThemRunAndAreObserved) {
   } kinds[] = {{HITPROOF_PLAIN_address, HITPROOF_LIB_asan},
                {HITPROOF_PLAIN_thread, HITPROOF_LIB_tsan}};
   for (const auto& kind : kinds) {
-    Options options{.environment = {{"LD_LIBRARY_PATH", HITPROOF_SIM_LIBRARIES},
+    Options options{.environment = {{"LD_LIBRARY_PATH", device_libraries()},
                                     {"LD_PRELOAD", kind.library},
                                     {"ASAN_OPTIONS", "detect_leaks=0"},
                                     {"TSAN_OPTIONS", "report_bugs=0"}},
                     .program = kind.program};
-    const Recorded r = run({"now", sim_library("libcudart.so.13")}, options);
+    const Recorded r = run({"now", device_library("libcudart.so.13")}, options);
     EXPECT_EQ(r.exit_code, 0) << kind.library << "\n" << r.err;
     EXPECT_EQ(r.all<schema::rec::copy>().size(), 2u) << kind.library;
   }
@@ -158,12 +169,12 @@ TEST(TwoRuntimes, TheProbeSaysSoAndStaysOut) {
   char pattern[] = "/tmp/hitproof-two-runtimes-XXXXXX";
   const fs::path dir = mkdtemp(pattern);
   const fs::path other = dir / "libcudart.so.12";
-  fs::copy_file(sim_library("libcudart.so.13"), other);
-  const Options options{.environment = {{"LD_LIBRARY_PATH", HITPROOF_SIM_LIBRARIES}},
+  fs::copy_file(device_library("libcudart.so.13"), other);
+  const Options options{.environment = {{"LD_LIBRARY_PATH", device_libraries()}},
                         .program = HITPROOF_PLAIN};
   Options bare = options;
   bare.probe = false;
-  const std::vector<std::string> arguments{"now", sim_library("libcudart.so.13"), other};
+  const std::vector<std::string> arguments{"now", device_library("libcudart.so.13"), other};
   const Recorded without = run(arguments, bare);
   const Recorded with = run(arguments, options);
   fs::remove_all(dir);

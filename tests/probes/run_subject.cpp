@@ -61,6 +61,8 @@ void read_journals(const fs::path& dir, Recorded& r) {
     add(library);
   if (!preload.empty()) setenv("LD_PRELOAD", preload.c_str(), 1);
   if (options.record) setenv("HITPROOF_DIR", dir.c_str(), 1);
+  if (std::getenv("HITPROOF_TEST_LIBRARIES") != nullptr)
+    setenv("LD_LIBRARY_PATH", device_libraries().c_str(), 1);
   for (const auto& [name, value] : options.environment) {
     if (name != "LD_PRELOAD") setenv(name.c_str(), value.c_str(), 1);
   }
@@ -162,8 +164,11 @@ std::vector<std::string> orders_of(const Recorded& r) {
   return result;
 }
 
-std::string sim_library(const std::string& name) {
-  return std::string(HITPROOF_SIM_LIBRARIES) + "/" + name;
+std::string device_libraries() {
+  const char* others = std::getenv("HITPROOF_TEST_LIBRARIES");
+  return others != nullptr ? others : HITPROOF_SIM_LIBRARIES;
 }
+
+std::string device_library(const std::string& name) { return device_libraries() + "/" + name; }
 
 } // namespace hitproof::probes_test

@@ -69,6 +69,10 @@ Recorded run(const std::vector<std::string>& arguments, const Options& options =
 std::vector<std::string> copies_of(const Recorded& r);
 std::vector<std::string> orders_of(const Recorded& r);
 
-std::string sim_library(const std::string& name);
+// The folder with libcudart.so.13 and libcuda.so.1 that subjects use: the simulated device's, or
+// the one that HITPROOF_TEST_LIBRARIES names. With a folder of links to NVIDIA's own two, the same
+// tests run on a real GPU.
+std::string device_libraries();
+std::string device_library(const std::string& name);
 
 } // namespace hitproof::probes_test

@@ -60,6 +60,18 @@ int threads(int, char**) {
   return 0;
 }
 
+// As NCCL does at every collective operation.
+int short_threads(int, char**) {
+  Memory m;
+  for (int i = 0; i < 500; ++i) {
+    std::thread([&m] {
+      SUBJECT_OK(cudaMemcpyAsync(m.device, m.pinned, 100, cudaMemcpyHostToDevice, m.stream));
+    }).join();
+  }
+  SUBJECT_OK(cudaStreamSynchronize(m.stream));
+  return 0;
+}
+
 int children(int, char** argv) {
   Memory m;
   SUBJECT_OK(cudaMemcpy(m.device, m.pinned, 10, cudaMemcpyHostToDevice));
@@ -126,8 +138,9 @@ int churn(int, char**) {
 } // namespace
 
 const Scenario process_scenarios[] = {
-    {"idle", idle},   {"threads", threads}, {"children", children}, {"replaced", replaced},
-    {"gone", gone},   {"killed", killed},   {"thrown", thrown},     {"error_number", error_number},
-    {"churn", churn}, {nullptr, nullptr}};
+    {"idle", idle},         {"threads", threads},   {"short_threads", short_threads},
+    {"children", children}, {"replaced", replaced}, {"gone", gone},
+    {"killed", killed},     {"thrown", thrown},     {"error_number", error_number},
+    {"churn", churn},       {nullptr, nullptr}};
 
 } // namespace subject

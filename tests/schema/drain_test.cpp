@@ -4,7 +4,7 @@
 #include "schema/journal_reader.h"
 #include "temp_dir.h"
 
-#include <atomic>
+#include <barrier>
 #include <csignal>
 #include <gtest/gtest.h>
 #include <thread>
@@ -53,21 +53,36 @@ TEST_F(DrainTest, DrainsWhileWritersWrite) {
   Drain drain(dir_.path(), recording, 4);
   ASSERT_TRUE(drain.status().ok()) << drain.status().to_string();
   constexpr std::uint64_t each = 30'000;
-  std::atomic<std::uint64_t> moved{0};
-  std::vector<std::thread> writers;
-  for (int t = 0; t < 4; ++t)
-    writers.emplace_back([&] {
-      for (std::uint64_t i = 0; i < each; ++i) {
-        journal(rec::wait{.transfer = i});
-        // The second half comes when the drain has proved to be at work.
-        while (i == each / 2 && moved == 0)
-          std::this_thread::yield();
-      }
-    });
+  // In a process of their own: a journal is done when its process is.
+  int at_work[2];
+  ASSERT_EQ(pipe(at_work), 0);
+  const pid_t child = start_child([&] {
+    std::vector<std::thread> writers;
+    std::barrier half(5);
+    for (int t = 0; t < 4; ++t)
+      writers.emplace_back([&] {
+        for (std::uint64_t i = 0; i < each; ++i) {
+          journal(rec::wait{.transfer = i});
+          if (i == each / 2) half.arrive_and_wait();
+        }
+      });
+    // The second half comes when the drain has proved to be at work.
+    char byte;
+    const bool told = read(at_work[0], &byte, 1) == 1;
+    half.arrive_and_wait();
+    for (auto& thread : writers)
+      thread.join();
+    return told ? 0 : 1;
+  });
+  std::uint64_t moved = 0;
+  while (moved == 0)
+    moved += drain.poll();
+  ASSERT_EQ(write(at_work[1], "x", 1), 1);
   while (moved < 2 * each)
     moved += drain.poll();
-  for (auto& thread : writers)
-    thread.join();
+  EXPECT_EQ(exit_code(child), 0);
+  close(at_work[0]);
+  close(at_work[1]);
   const Status status = drain.finish();
   ASSERT_TRUE(status.ok()) << status.to_string();
   EXPECT_EQ(drain.records(), 4 * each);
@@ -227,7 +242,7 @@ TEST_F(DrainTest, AClosedRecordingIsOpenedAsItIs) {
 
 TEST_F(DrainTest, DamageIsCountedAndKeptAsEvidence) {
   Recording recording = make();
-  std::thread([] { write_numbers(10); }).join();
+  ASSERT_EQ(exit_code(start_child([] { return write_numbers(10), 0; })), 0);
   const std::string good = list_segments(dir_.path())->front();
   std::string bytes = read_all(good);
   const std::uint16_t unknown = 250;

@@ -4,8 +4,10 @@
 #include "schema/segment_pool.h"
 #include "temp_dir.h"
 
+#include <barrier>
 #include <csignal>
 #include <fcntl.h>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
@@ -112,10 +114,13 @@ TEST_F(JournalTest, MovesToFurtherSegments) {
 TEST_F(JournalTest, ManyThreadsLoseNothing) {
   constexpr int threads = 16;
   constexpr std::uint64_t each = 10'000;
+  std::barrier all_here(threads); // else one may go on in the journal of another
   std::vector<std::thread> pool;
   for (int t = 0; t < threads; ++t)
-    pool.emplace_back([] {
-      for (std::uint64_t i = 0; i < each; ++i)
+    pool.emplace_back([&] {
+      journal(wait_number(0));
+      all_here.arrive_and_wait();
+      for (std::uint64_t i = 1; i < each; ++i)
         journal(wait_number(i));
     });
   for (auto& thread : pool)
@@ -131,14 +136,70 @@ TEST_F(JournalTest, ManyThreadsLoseNothing) {
   }
 }
 
-TEST_F(JournalTest, AThreadThatEndedHasFinishedItsSegment) {
-  std::thread([] { journal(wait_number(1)); }).join();
-  Result<JournalReader> reader = JournalReader::open(list_segments(dir_.path())->front());
-  ASSERT_TRUE(reader.ok());
-  EXPECT_TRUE(reader->finished());
-  EXPECT_FALSE(reader->exhausted());
-  EXPECT_NE(reader->next(), nullptr);
-  EXPECT_TRUE(reader->exhausted());
+TEST_F(JournalTest, AThreadGoesOnInTheJournalOfOneThatEnded) {
+  constexpr std::uint64_t threads = 2000;
+  for (std::uint64_t i = 0; i < threads; ++i)
+    std::thread([i] { journal(wait_number(i)); }).join();
+  const Content content = read_journals(dir_.path());
+  EXPECT_EQ(content.segments, 1u);
+  EXPECT_EQ(content.gaps, 0u);
+  ASSERT_EQ(content.by_thread.size(), 1u);
+  const std::vector<std::uint64_t>& values = content.by_thread.begin()->second;
+  ASSERT_EQ(values.size(), threads);
+  for (std::uint64_t i = 0; i < threads; ++i)
+    ASSERT_EQ(values[i], i);
+}
+
+TEST_F(JournalTest, ThreadsThatComeAndGoAtOnceLoseNothing) {
+  constexpr int starters = 8;
+  constexpr std::uint64_t each = 500;
+  std::vector<std::thread> pool;
+  for (int t = 0; t < starters; ++t)
+    pool.emplace_back([] {
+      for (std::uint64_t i = 0; i < each; ++i)
+        std::thread([i] { journal(wait_number(i)); }).join();
+    });
+  for (auto& thread : pool)
+    thread.join();
+  const Content content = read_journals(dir_.path());
+  EXPECT_EQ(content.records, starters * each);
+  EXPECT_EQ(content.gaps, 0u);
+  EXPECT_EQ(content.damaged, 0u);
+  EXPECT_LE(content.by_thread.size(), std::size_t{starters});
+}
+
+// The first thread's journal is in use by the second one when the system gives the first one's id
+// to a third. Without numbers of their own the two journals would be one to a reader.
+TEST_F(JournalTest, AThreadIdThatComesAgainGetsANumberOfItsOwn) {
+  pid_t first = 0;
+  std::thread([&] {
+    first = static_cast<pid_t>(syscall(SYS_gettid));
+    journal(wait_number(0));
+  }).join();
+  std::barrier begun(2), read(2);
+  std::thread second([&] {
+    journal(wait_number(1));
+    begun.arrive_and_wait();
+    read.arrive_and_wait();
+  });
+  begun.arrive_and_wait();
+  bool again = false;
+  for (int attempt = 0; attempt < 50 && !again; ++attempt) {
+    std::ofstream("/proc/sys/kernel/ns_last_pid") << first - 1;
+    std::thread([&] {
+      again = static_cast<pid_t>(syscall(SYS_gettid)) == first;
+      if (again) journal(wait_number(2));
+    }).join();
+  }
+  read.arrive_and_wait();
+  second.join();
+  if (!again) GTEST_SKIP() << "the system's next thread id cannot be chosen here";
+  const Content content = read_journals(dir_.path());
+  const auto one = static_cast<std::uint32_t>(first);
+  ASSERT_EQ(content.by_thread.size(), 2u);
+  EXPECT_EQ(content.by_thread.at(one), (std::vector<std::uint64_t>{0, 1}));
+  EXPECT_EQ(content.by_thread.at(one + (1u << 22)), (std::vector<std::uint64_t>{2}));
+  EXPECT_EQ(content.gaps, 0u);
 }
 
 TEST_F(JournalTest, AnnouncedLossesAreGaps) {
