@@ -18,6 +18,14 @@ if(HITPROOF_SANITIZE)
   target_link_options(hitproof_options INTERFACE -fsanitize=${HITPROOF_SANITIZE})
 endif()
 
+# Units that are mostly templates of CLI11 and nlohmann-json: with checks for undefined behaviour in all of them one takes
+# minutes to compile. They keep the other sanitizers. Call it in the folder whose list names them.
+function(hitproof_templates)
+  if(HITPROOF_SANITIZE MATCHES undefined)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -fno-sanitize=undefined)
+  endif()
+endfunction()
+
 option(HITPROOF_FUZZ "Build the fuzz targets of tests/fuzz for libFuzzer (needs clang)" OFF)
 if(HITPROOF_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
