@@ -15,6 +15,10 @@ void check(cudaError_t result, const char* call) {
   if (result == cudaErrorMemoryAllocation)
     words += "; no memory left: end other programs, or raise the limit (ulimit -v, or the "
              "container's)";
+  if (std::strncmp(call, "cudaIpc", 7) == 0)
+    words += "; this machine or container keeps its processes from sharing GPU memory: run them in "
+             "one container with a common /dev/shm (docker run --ipc=host), as one user, and not "
+             "under WSL";
   throw DeviceError(words);
 }
 

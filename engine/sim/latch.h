@@ -31,8 +31,8 @@ int hitproof_sim_latch_wait(CUstream stream, int64_t pending, int64_t timeout_ms
 /// access order ANY, of graph nodes. 0: as given. The start value is HITPROOF_SIM_SEED.
 void hitproof_sim_set_seed(uint64_t seed);
 
-/// Break on purpose from now on: "short_copy", "lost_entry", "ignore_event", or "" for sound work;
-/// -1 for another word. A number after a colon ("short_copy:5") breaks every fifth only. The start
-/// value is HITPROOF_SIM_BREAK.
+/// Break on purpose from now on: "short_copy", "lost_entry", "ignore_event", "no_ipc" (what another
+/// process exports cannot be opened), or "" for sound work; -1 for another word. A number after a
+/// colon ("short_copy:5") breaks every fifth only. The start value is HITPROOF_SIM_BREAK.
 int hitproof_sim_set_break(const char* name);
 }

@@ -1,5 +1,6 @@
-// What a machine may refuse: room on disk, memory, a port. A study says what is missing and what to
-// do, leaves no process, and keeps what was recorded until then readable and marked incomplete.
+// What a machine may refuse: room on disk, memory, shared memory of a GPU, a port. A study says
+// what is missing and what to do, leaves no process, and keeps what was recorded until then
+// readable and marked incomplete.
 #include "tests/e2e/run.h"
 
 #include <arpa/inet.h>
@@ -137,6 +138,17 @@ TEST(ShortOfRoom, TooLittleMemoryIsNamed) {
     EXPECT_NE(short_of_it.err.find("ulimit -v"), std::string::npos) << short_of_it.err;
   }
   EXPECT_GT(refused, 0) << "no limit was low enough to be met: the test proved nothing";
+}
+
+// As in containers that share no memory. The control arm needs no cache server; the candidate's ranks
+// cannot meet theirs, and what was recorded until then is no verdict.
+TEST(ShortOfRoom, ProcessesThatMayNotShareMemoryAreNamed) {
+  TempDir dir("ipc");
+  const Outcome apart = run(study(dir.path("out")), {{"HITPROOF_SIM_BREAK", "no_ipc"}});
+  EXPECT_EQ(apart.exit_code, 3) << apart.out << apart.err;
+  EXPECT_NE(apart.err.find("cudaIpcOpen"), std::string::npos) << apart.err;
+  EXPECT_NE(apart.err.find("--ipc=host"), std::string::npos) << apart.err;
+  expect_nobody_left(dir.path("out"));
 }
 
 TEST(ShortOfRoom, APortInUseIsNamed) {

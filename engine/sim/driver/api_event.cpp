@@ -125,6 +125,7 @@ HITPROOF_SIM_API CUresult cuIpcGetEventHandle(CUipcEventHandle* handle, CUevent 
 HITPROOF_SIM_API CUresult cuIpcOpenEventHandle(CUevent* out, CUipcEventHandle handle) {
   return work_call([&] {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
+    if (broken(Break::no_ipc)) return CUDA_ERROR_NOT_SUPPORTED;
     CUresult why = CUDA_SUCCESS;
     auto event = Event::import(handle, why);
     if (!event) return why;
@@ -142,6 +143,7 @@ HITPROOF_SIM_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* ptr, CUipcMemHandle
                                                 unsigned int flags) {
   return work_call([&] {
     if (!ptr || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) return CUDA_ERROR_INVALID_VALUE;
+    if (broken(Break::no_ipc)) return CUDA_ERROR_NOT_SUPPORTED;
     return import_memory(handle, *ptr);
   });
 }

@@ -38,6 +38,8 @@ bool apply_break(Settings& settings, std::string_view text) {
     kind = Break::lost_entry;
   else if (name == "ignore_event")
     kind = Break::ignore_event;
+  else if (name == "no_ipc")
+    kind = Break::no_ipc;
   else
     return false;
   settings.every = every;

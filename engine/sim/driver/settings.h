@@ -8,7 +8,7 @@
 
 namespace hitproof::sim {
 
-enum class Break : uint32_t { none, short_copy, lost_entry, ignore_event };
+enum class Break : uint32_t { none, short_copy, lost_entry, ignore_event, no_ipc };
 
 /// 0: everything happens in the order given.
 uint64_t seed();
