@@ -35,7 +35,7 @@ StudySpec small_spec() {
 
 StudySpec smallest_spec() {
   StudySpec spec = small_spec();
-  spec.entries = {.mla = 3, .indexer = 3, .state = 6, .tail = 3};
+  spec.entries = {.mla = 2, .indexer = 2, .state = 3, .tail = 2};
   return spec;
 }
 

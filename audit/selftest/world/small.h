@@ -9,7 +9,7 @@ namespace hitproof::audit::selftest {
 
 // Two ranks, lengths around one chunk boundary (N = 255, 256, 257 with chunks of 128).
 StudySpec small_spec();
-// The same with 15 cache entries a rank instead of 70, every kind and group among them: a fifth of
+// The same with 9 cache entries a rank instead of 70, every kind and group among them: an eighth of
 // the rows, for who audits it hundreds of times.
 StudySpec smallest_spec();
 
