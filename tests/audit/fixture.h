@@ -10,7 +10,15 @@
 
 namespace hitproof::audit::testing {
 
-using namespace selftest; // the studies, and how a good one is written
+using selftest::index_page;
+using selftest::mla_page;
+using selftest::nine_lengths;
+using selftest::small_spec;
+using selftest::state_content;
+using selftest::StudySpec;
+using selftest::tail_bytes;
+using selftest::write_archive;
+using selftest::write_study;
 
 class ScratchDir : public selftest::ScratchDir {
  public:

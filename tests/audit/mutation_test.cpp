@@ -12,6 +12,8 @@
 namespace hitproof::audit::testing {
 namespace {
 
+using namespace selftest;
+
 const Trial& trial_of(const Mutation& m) {
   static const schema::Result<Score> score = selftest::run("");
   static const std::map<std::string, const Trial*> by_name = [] {

@@ -14,6 +14,7 @@
 namespace hitproof::audit::testing {
 namespace {
 
+using namespace selftest;
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
