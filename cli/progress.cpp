@@ -20,9 +20,9 @@ std::string duration(double seconds) {
 
 } // namespace
 
-Progress::Progress(std::string title, uint64_t total, bool quiet)
-    : title_(std::move(title)), total_(total), quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0),
-      begin_ns_(schema::now()) {}
+Progress::Progress(std::string title, uint64_t total, bool quiet, std::string unit)
+    : title_(std::move(title)), unit_(std::move(unit)), total_(total), quiet_(quiet),
+      terminal_(isatty(STDERR_FILENO) != 0), begin_ns_(schema::now()) {}
 
 Progress::~Progress() {
   if (open_) std::fputc('\n', stderr);
@@ -48,9 +48,9 @@ void Progress::update(uint64_t done, const std::string& now) {
   if (done > 0 && seconds > 0) {
     const double rate = static_cast<double>(done) / seconds;
     char text[96];
-    std::snprintf(text, sizeof text, "  %3.0f %%  %.0f tokens/s  %s left",
+    std::snprintf(text, sizeof text, "  %3.0f %%  %.0f %s/s  %s left",
                   100.0 * static_cast<double>(done) / static_cast<double>(total_), rate,
-                  duration(static_cast<double>(total_ - done) / rate).c_str());
+                  unit_.c_str(), duration(static_cast<double>(total_ - done) / rate).c_str());
     line += text;
   }
   show(line, false);

@@ -12,8 +12,8 @@ namespace hitproof::cli {
 
 class Progress {
  public:
-  // `total` is in any unit of work (tokens, for example).
-  Progress(std::string title, uint64_t total, bool quiet);
+  // `total` is in any unit of work; its name is shown behind the rate.
+  Progress(std::string title, uint64_t total, bool quiet, std::string unit = "tokens");
   ~Progress();
 
   // Work done so far and what runs now.
@@ -24,7 +24,7 @@ class Progress {
  private:
   void show(const std::string& line, bool last);
 
-  std::string title_;
+  std::string title_, unit_;
   uint64_t total_;
   bool quiet_, terminal_, open_ = false;
   uint64_t begin_ns_, last_ns_ = 0;

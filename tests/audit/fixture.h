@@ -2,38 +2,34 @@
 #pragma once
 
 #include "audit/audit.h"
-#include "tests/audit/synthetic.h"
+#include "audit/selftest/scratch.h"
+#include "audit/selftest/world/small.h"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 namespace hitproof::audit::testing {
 
-class ScratchDir {
- public:
-  ScratchDir();
-  ~ScratchDir();
-  ScratchDir(const ScratchDir&) = delete;
-  ScratchDir& operator=(const ScratchDir&) = delete;
-  const std::string& path() const { return path_; }
+using selftest::index_page;
+using selftest::mla_page;
+using selftest::nine_lengths;
+using selftest::small_spec;
+using selftest::state_content;
+using selftest::StudySpec;
+using selftest::tail_bytes;
+using selftest::write_archive;
+using selftest::write_study;
 
- private:
-  std::string path_;
+class ScratchDir : public selftest::ScratchDir {
+ public:
+  ScratchDir() : selftest::ScratchDir("hitproof-audit") {}
 };
 
-// A small good study, candidate with control inside, made once: two ranks, lengths around one chunk
-// boundary (N = 255, 256, 257 with chunks of 128), plan registered. Copies it to `dir`.
+// Copies the small good study (audit/selftest/world/small.h), which is made once, to `dir`.
 void copy_good_study(const std::string& dir);
-StudySpec small_spec();
 
 // Runs SQL on the recording of `dir` (or on its control arm's).
 void change(const std::string& dir, const std::string& sql, bool reference = false);
-
-// Writes candidate and control studies of `spec` and registers a plan in both; the control's asks
-// for `control_tokens` tokens, the candidate's for 16.
-void write_archive(const std::string& dir, StudySpec candidate, bool with_control = true,
-                   std::uint32_t control_tokens = 16);
 
 Report audit_or_throw(const std::string& dir, bool refuse_damaged = false);
 

@@ -1,8 +1,8 @@
-// Hands the auditor's controls to tests in other languages: writes the good small study, or lists
-// the mutations, one a line: name, rule, violation ("-" for a harmless change), arm, SQL, separated
-// by tabs.
-#include "tests/audit/fixture.h"
-#include "tests/audit/mutations.h"
+// Hands the auditor's controls to tests in other languages: writes the smallest good study, or
+// lists the mutations that are SQL on one recording, one a line: name, rule, violation ("-" for a
+// harmless change), arm, SQL, separated by tabs.
+#include "audit/selftest/mutation.h"
+#include "audit/selftest/world/small.h"
 
 #include <cstdio>
 #include <cstring>
@@ -18,17 +18,18 @@ int usage() {
 } // namespace
 
 int main(int argc, char** argv) {
-  namespace testing = hitproof::audit::testing;
+  namespace selftest = hitproof::audit::selftest;
   if (argc != 2) return usage();
   if (std::strcmp(argv[1], "--mutations") != 0 && argv[1][0] == '-') return usage();
   try {
     if (std::strcmp(argv[1], "--mutations") != 0) {
-      testing::copy_good_study(argv[1]);
+      selftest::write_archive(argv[1], selftest::smallest_spec());
       return 0;
     }
-    for (const testing::Mutation& m : testing::mutations()) {
-      std::printf("%s\t%s\t%s\t%s\t%s\n", m.name, m.rule, m.violation ? m.violation : "-",
-                  m.reference ? "control" : "candidate", m.sql);
+    for (const selftest::Mutation& m : selftest::mutations()) {
+      if (m.rule == "all" || m.sql.empty() || m.further.arm == selftest::Arm::both) continue;
+      std::printf("%s\t%s\t%s\t%s\t%s\n", m.name.c_str(), m.rule.c_str(),
+                  m.harmless() ? "-" : m.violation.c_str(), arm_name(m.further.arm), m.sql.c_str());
     }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "audit_small_world: %s\n", error.what());

@@ -80,13 +80,14 @@ Texts effects(const std::string& rule) {
   return found;
 }
 
-// Violation -> controls of a rule, as tests/audit has them.
+// Violation -> controls of a rule, as the selftest has them.
 std::multimap<std::string, std::string> mutations(const std::string& rule) {
   std::multimap<std::string, std::string> found;
-  for (const char* file : {"mutations.cpp", "mutations_study.cpp"}) {
-    const std::string text = read(house / "tests/audit" / file);
+  for (const auto& item : fs::directory_iterator(house / "audit/selftest")) {
+    if (item.path().extension() != ".cpp") continue;
+    const std::string text = read(item.path());
     for (const auto& m :
-         matches(text, "\\{\"([a-z_]+)\",\\s*\"" + rule + "\",\\s*(?:\"([a-z_]+)\"|nullptr)"))
+         matches(text, "\\{\"([a-z_]+)\",\\s*\"" + rule + "\",\\s*\"([a-z_]*)\""))
       found.emplace(m[2], m[1]);
   }
   return found;

@@ -1,10 +1,10 @@
-#include "tests/audit/synthetic.h"
+#include "audit/selftest/world/study.h"
 
-#include "tests/audit/synthetic_world.h"
+#include "audit/selftest/world/world.h"
 
 #include <stdexcept>
 
-namespace hitproof::audit::testing {
+namespace hitproof::audit::selftest {
 namespace {
 
 void check(const schema::Status& status) {
@@ -77,4 +77,4 @@ void write_study(const std::string& dir, const StudySpec& spec) {
   check(recording.close("completed"));
 }
 
-} // namespace hitproof::audit::testing
+} // namespace hitproof::audit::selftest

@@ -11,7 +11,22 @@
 #include <utility>
 #include <vector>
 
-namespace hitproof::audit::testing {
+namespace hitproof::audit::selftest {
+
+// How many cache entries a rank has of each kind, in this order; the preset `tiny` has these.
+struct Entries {
+  int mla = 12, indexer = 12, state = 34, tail = 12;
+
+  int first_indexer() const { return mla; }
+  int first_state() const { return mla + indexer; }
+  int first_tail() const { return first_state() + state; }
+  int count() const { return first_tail() + tail; }
+  // 0 mla, 1 indexer, 2 state, 3 tail.
+  int kind_of(int entry) const;
+  std::uint64_t page_bytes_of(int entry) const;
+  std::uint64_t page_stride_of(int entry) const;
+  std::uint64_t content_bytes_of(int entry) const;
+};
 
 struct StudySpec {
   std::string arm = "candidate"; // control: no connector, no transfers
@@ -20,6 +35,7 @@ struct StudySpec {
   bool delays = true;
   std::uint32_t delay_ms = 500;
   int ranks = 4;
+  Entries entries;
   std::uint32_t chunk = 1792;
   std::vector<std::uint32_t> lengths = {3584};
   std::uint32_t tokens = 64;
@@ -34,19 +50,6 @@ inline const std::vector<std::uint32_t> nine_lengths = {3583, 3584, 3585, 3587, 
 // Sizes of the synthetic pages: those of the preset `tiny`, from study.md section 8.
 inline constexpr std::uint64_t mla_page = 57'344, index_page = 16'128, state_content = 53'760,
                                tail_bytes = 512;
-
-struct EntryKindRange {
-  int first, count;
-};
-inline constexpr EntryKindRange mla_entries{0, 12}, indexer_entries{12, 12}, state_entries{24, 34},
-    tail_entries{58, 12};
-inline constexpr int entry_count = 70;
-
-// 0 mla, 1 indexer, 2 state, 3 tail.
-int kind_of(int entry);
-std::uint64_t page_bytes_of(int entry);
-std::uint64_t page_stride_of(int entry);
-std::uint64_t content_bytes_of(int entry);
 
 schema::Digest digest_of(const std::string& text);
 
@@ -69,4 +72,4 @@ class RowWriter {
 // Writes a closed recording below `dir` (data/recording.sqlite).
 void write_study(const std::string& dir, const StudySpec& spec);
 
-} // namespace hitproof::audit::testing
+} // namespace hitproof::audit::selftest

@@ -1,19 +1,19 @@
 // A request's way through the synthetic study, as records.
-#include "tests/audit/synthetic_world.h"
+#include "audit/selftest/world/world.h"
 
 #include <algorithm>
 #include <set>
 
-namespace hitproof::audit::testing {
+namespace hitproof::audit::selftest {
 
 using namespace schema::rec;
 
 namespace {
 
-int engine_group_of(int entry) {
-  switch (kind_of(entry)) {
+int engine_group_of(const Entries& entries, int entry) {
+  switch (entries.kind_of(entry)) {
   case 2:
-    return 2 + (entry - state_entries.first) % 3;
+    return 2 + (entry - entries.first_state()) % 3;
   case 3:
     return 1;
   default:
@@ -24,7 +24,7 @@ int engine_group_of(int entry) {
 } // namespace
 
 std::uint32_t RequestRun::block_for(int entry, std::uint32_t boundary) {
-  const int group = engine_group_of(entry);
+  const int group = engine_group_of(w_.spec.entries, entry);
   auto& id = blocks_[{group, boundary}];
   if (id != 0) return id;
   id = w_.new_block();
@@ -97,9 +97,9 @@ void RequestRun::digests(int rank, std::uint64_t transfer, int direction, int en
     d.transfer = transfer;
     d.content = content(rank, entry, token_end, false);
     d.page = content(rank, entry, token_end, true);
-    d.nonzero = content_bytes_of(entry) / 2;
+    d.nonzero = w_.spec.entries.content_bytes_of(entry) / 2;
     d.block = block;
-    d.bytes = static_cast<std::uint32_t>(page_bytes_of(entry));
+    d.bytes = static_cast<std::uint32_t>(w_.spec.entries.page_bytes_of(entry));
     d.rank = static_cast<std::uint16_t>(rank);
     d.entry = static_cast<std::uint16_t>(entry);
     d.place = static_cast<std::uint8_t>(moment == 0 ? direction : 1 - direction);
@@ -109,8 +109,8 @@ void RequestRun::digests(int rank, std::uint64_t transfer, int direction, int en
   }
   page_compare c;
   c.transfer = transfer;
-  c.content_bytes = content_bytes_of(entry);
-  c.padding_bytes = page_bytes_of(entry) - content_bytes_of(entry);
+  c.content_bytes = w_.spec.entries.content_bytes_of(entry);
+  c.padding_bytes = w_.spec.entries.page_bytes_of(entry) - w_.spec.entries.content_bytes_of(entry);
   c.first_differ = -1;
   c.block = block;
   c.token_end = token_end;
@@ -145,7 +145,7 @@ struct Announced {
     p.device_address = w.page(true, rank, entry, block);
     p.host_address = 0x6000'0000'0000 + object * 0x10'0000;
     p.host_object = object;
-    p.bytes = page_bytes_of(entry);
+    p.bytes = w.spec.entries.page_bytes_of(entry);
     p.block = block;
     p.generation = 1;
     p.token_begin = token_begin;
@@ -162,9 +162,10 @@ struct Announced {
     copy c;
     c.src = direction == 0 ? device : host;
     c.dst = direction == 0 ? host : device;
-    c.bytes = page_bytes_of(entry);
+    c.bytes = w.spec.entries.page_bytes_of(entry);
     c.stream = w.stream(rank);
     c.transfer = transfer;
+    c.call = copy_hook;
     c.batch_count = 1;
     c.block = block;
     c.entry = static_cast<std::uint16_t>(entry);
@@ -201,11 +202,11 @@ void RequestRun::load(int rank) {
   const Announced t{w_, rank, w_.new_transfer(rank)};
   loads_[rank] = t.transfer;
   std::vector<std::pair<int, std::uint32_t>> pages; // entry, end of the tokens
-  for (int i = 0; i < state_entries.first; ++i) {
+  for (int i = 0; i < w_.spec.entries.first_state(); ++i) {
     for (std::uint32_t end = c; end <= boundary_; end += c)
       pages.emplace_back(i, end);
   }
-  for (int i = state_entries.first; i < entry_count; ++i)
+  for (int i = w_.spec.entries.first_state(); i < w_.spec.entries.count(); ++i)
     pages.emplace_back(i, boundary_);
   for (const auto& [entry, end] : pages)
     block_for(entry, end);
@@ -238,7 +239,7 @@ void RequestRun::load(int rank) {
     if (!w_.spec.content_probes) continue;
     page_poison q;
     q.transfer = t.transfer;
-    q.page_bytes = q.verified_bytes = page_bytes_of(entry);
+    q.page_bytes = q.verified_bytes = w_.spec.entries.page_bytes_of(entry);
     q.first_residue = -1;
     q.poison_ns = poisoned;
     q.block = block_for(entry, end);
@@ -254,7 +255,7 @@ void RequestRun::load(int rank) {
   w_.record_and_export(completion, w_.stream(rank));
   t.wait(request_, 1, completion, 5000);
   if (!w_.spec.content_probes) return;
-  for (int i = tail_entries.first; i < entry_count; ++i) {
+  for (int i = w_.spec.entries.first_tail(); i < w_.spec.entries.count(); ++i) {
     tail_read r;
     r.request = request_;
     r.transfer = t.transfer;
@@ -288,7 +289,7 @@ void RequestRun::save(int rank, std::uint32_t boundary, std::uint64_t step_began
   x.token_end = boundary;
   x.boundary = boundary;
   x.next_token = boundary;
-  x.pages = entry_count;
+  x.pages = static_cast<std::uint32_t>(w_.spec.entries.count());
   w_.rows.add(x, w_.server(), w_.server(), w_.tick());
   if (!held) {
     for (const char* name : {"weights", "geometry", "rank", "prefix"}) {
@@ -302,13 +303,13 @@ void RequestRun::save(int rank, std::uint32_t boundary, std::uint64_t step_began
     }
   }
   t.mark(0, w_.server());
-  for (int i = 0; i < entry_count; ++i) {
+  for (int i = 0; i < w_.spec.entries.count(); ++i) {
     if (!held) objects[i] = w_.new_object();
     t.page(i, block_for(i, boundary), boundary - w_.spec.chunk, boundary, objects[i], held);
   }
   const std::uint64_t delay = static_cast<std::uint64_t>(w_.spec.delay_ms) * 1'000'000;
   if (w_.spec.delays) t.mark(1, w_.stream_thread(rank), delay);
-  for (int i = 0; i < entry_count && !held; ++i)
+  for (int i = 0; i < w_.spec.entries.count() && !held; ++i)
     t.copy_page(0, i, block_for(i, boundary), objects[i]);
   const auto completion = w_.create_event(w_.server());
   t.mark(5, w_.server(), 0, completion.address);
@@ -318,7 +319,7 @@ void RequestRun::save(int rank, std::uint32_t boundary, std::uint64_t step_began
     w_.tick(delay);
     t.mark(2, w_.stream_thread(rank));
   }
-  for (int i = 0; i < entry_count && !held; ++i)
+  for (int i = 0; i < w_.spec.entries.count() && !held; ++i)
     digests(rank, t.transfer, 0, i, block_for(i, boundary), boundary);
   t.mark(3, w_.stream_thread(rank));
   const std::uint64_t complete = w_.now;
@@ -330,7 +331,7 @@ void RequestRun::step(std::uint32_t start, std::uint32_t tokens, std::uint64_t r
   const std::uint64_t number = w_.tick();
   const std::uint32_t end = start + tokens, c = w_.spec.chunk;
   const bool checkpoint = end % c == 0;
-  for (int i = 0; i < entry_count && checkpoint; ++i)
+  for (int i = 0; i < w_.spec.entries.count() && checkpoint; ++i)
     block_for(i, end);
   for (int r = 0; r < w_.spec.ranks; ++r) {
     const std::uint64_t began = w_.tick();
@@ -352,7 +353,7 @@ void RequestRun::step(std::uint32_t start, std::uint32_t tokens, std::uint64_t r
     q.transfer = reads ? loads_[r] : 0;
     w_.rows.add(q, w_.rank(r), w_.rank(r), began);
     if (!checkpoint || w_.control()) continue;
-    for (int i = state_entries.first; i < tail_entries.first; ++i) {
+    for (int i = w_.spec.entries.first_state(); i < w_.spec.entries.first_tail(); ++i) {
       state x;
       x.request = request_;
       x.address = w_.page(false, r, i, block_for(i, end));
@@ -387,4 +388,4 @@ void RequestRun::run(bool cached) {
     step(n_ + i - 1, 1, 0);
 }
 
-} // namespace hitproof::audit::testing
+} // namespace hitproof::audit::selftest

@@ -1,29 +1,29 @@
-#include "tests/audit/synthetic_world.h"
+#include "audit/selftest/world/world.h"
 
 #include <stdexcept>
 
-namespace hitproof::audit::testing {
+namespace hitproof::audit::selftest {
 
 using namespace schema::rec;
 using schema::set_text;
 
-int kind_of(int entry) {
-  if (entry < indexer_entries.first) return 0;
-  if (entry < state_entries.first) return 1;
-  return entry < tail_entries.first ? 2 : 3;
+int Entries::kind_of(int entry) const {
+  if (entry < first_indexer()) return 0;
+  if (entry < first_state()) return 1;
+  return entry < first_tail() ? 2 : 3;
 }
 
-std::uint64_t page_bytes_of(int entry) {
+std::uint64_t Entries::page_bytes_of(int entry) const {
   const std::uint64_t bytes[] = {mla_page, index_page, mla_page, tail_bytes};
   return bytes[kind_of(entry)];
 }
 
-std::uint64_t page_stride_of(int entry) {
+std::uint64_t Entries::page_stride_of(int entry) const {
   const int kind = kind_of(entry);
   return kind == 0 || kind == 2 ? mla_page : index_page;
 }
 
-std::uint64_t content_bytes_of(int entry) {
+std::uint64_t Entries::content_bytes_of(int entry) const {
   return kind_of(entry) == 2 ? state_content : page_bytes_of(entry);
 }
 
@@ -37,11 +37,11 @@ void RowWriter::insert(std::uint16_t type, const void* row, std::uint32_t pid, s
 }
 
 std::uint64_t World::base(bool in_server, int r, int entry) const {
-  const int kind = kind_of(entry);
+  const int kind = spec.entries.kind_of(entry);
   int region = entry;
-  if (kind == 1) region = entry - indexer_entries.first + 100;
-  if (kind == 2) region = (entry - state_entries.first) / 3;
-  if (kind == 3) region = entry - tail_entries.first + 100;
+  if (kind == 1) region = entry - spec.entries.first_indexer() + 100;
+  if (kind == 2) region = (entry - spec.entries.first_state()) / 3;
+  if (kind == 3) region = entry - spec.entries.first_tail() + 100;
   const std::uint64_t process =
       in_server ? 0x2000'0000'0000 + static_cast<std::uint64_t>(r) * 0x100'0000'0000
                 : 0x1000'0000'0000;
@@ -87,6 +87,12 @@ void World::announce_processes() {
     p.rank = r;
     p.mode = 1 | (spec.content_probes ? 2 | 4 | 8 | 32 : 0) | (spec.delays ? 16 : 0);
     rows.add(p, pid, pid, tick());
+    hook h;
+    h.id = copy_hook;
+    h.level = 1;
+    h.installed = 1;
+    set_text(h.name, "cuMemcpyBatchAsync");
+    rows.add(h, pid, pid, tick());
   };
   one(front(), "front", -1);
   for (int r = 0; r < spec.ranks; ++r) {
@@ -114,22 +120,23 @@ void World::announce_entries() {
   for (int side = 0; side < (control() ? 1 : 2); ++side) {
     for (int r = 0; r < spec.ranks; ++r) {
       const std::uint32_t pid = side == 0 ? rank(r) : server();
-      for (int i = 0; i < entry_count; ++i) {
-        const int kind = kind_of(i);
+      for (int i = 0; i < spec.entries.count(); ++i) {
+        const int kind = spec.entries.kind_of(i);
         entry e;
         e.base = base(side == 1, r, i);
-        e.page_stride = page_stride_of(i);
-        e.page_bytes = page_bytes_of(i);
-        e.content_bytes = content_bytes_of(i);
+        e.page_stride = spec.entries.page_stride_of(i);
+        e.page_bytes = spec.entries.page_bytes_of(i);
+        e.content_bytes = spec.entries.content_bytes_of(i);
         e.num_pages = 4000;
         e.tokens_per_page = spec.chunk;
         e.rank = static_cast<std::uint16_t>(r);
         e.entry = static_cast<std::uint16_t>(i);
         e.kind = static_cast<std::uint8_t>(kind);
-        const int groups[] = {0, 1, 3 + (i - state_entries.first) % 3, 2};
+        const int groups[] = {0, 1, 3 + (i - spec.entries.first_state()) % 3, 2};
         e.transfer_group = static_cast<std::uint8_t>(groups[kind]);
         e.transferred = 1;
-        e.key_scope = i == 11 || i == 23 || i == 69;
+        e.key_scope = i == spec.entries.first_indexer() - 1 ||
+                      i == spec.entries.first_state() - 1 || i == spec.entries.count() - 1;
         e.origin = static_cast<std::uint8_t>(side);
         set_text(e.name, "entries." + std::to_string(i));
         rows.add(e, pid, pid, tick());
@@ -173,4 +180,4 @@ void World::announce_end() {
   }
 }
 
-} // namespace hitproof::audit::testing
+} // namespace hitproof::audit::selftest

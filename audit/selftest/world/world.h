@@ -2,11 +2,13 @@
 // external cache's contents), and the clock.
 #pragma once
 
-#include "tests/audit/synthetic.h"
+#include "audit/selftest/world/study.h"
 
 #include <set>
 
-namespace hitproof::audit::testing {
+namespace hitproof::audit::selftest {
+
+inline constexpr std::uint32_t copy_hook = 1; // id of the hooked call that makes the copies
 
 class World {
  public:
@@ -32,7 +34,7 @@ class World {
   // tail).
   std::uint64_t base(bool in_server, int r, int entry) const;
   std::uint64_t page(bool in_server, int r, int entry, std::uint32_t block) const {
-    return base(in_server, r, entry) + block * page_stride_of(entry);
+    return base(in_server, r, entry) + block * spec.entries.page_stride_of(entry);
   }
 
   std::uint32_t new_block() { return next_block_++; }
@@ -102,4 +104,4 @@ class RequestRun {
   std::map<int, std::uint64_t> loads_; // rank -> transfer
 };
 
-} // namespace hitproof::audit::testing
+} // namespace hitproof::audit::selftest

@@ -1,0 +1,65 @@
+#include "audit/selftest/parts.h"
+
+namespace hitproof::audit::selftest {
+
+using enum Answer;
+
+std::vector<Mutation> mutations_of_order() {
+  return {
+      {"order_read_before_the_wait", "order", "read_before_load_waited_for", fail,
+       "the step that reads a load begins before the wait for it",
+       "UPDATE step SET t_ns = (SELECT t_ns + 1 FROM transfer WHERE transfer = " ONE_LOAD
+       ") WHERE step IN (SELECT step FROM step_request WHERE transfer = " ONE_LOAD ")"},
+      {"order_read_while_copying", "order", "read_before_load_complete", fail,
+       "the step that reads a load begins before the load is complete",
+       "UPDATE transfer_mark SET t_ns = t_ns + 60000000000 WHERE kind = 3 AND transfer "
+       "= " ONE_LOAD},
+      {"order_save_without_producer", "order", "save_before_producer", fail,
+       "no save waits for the step that computed its pages", "DELETE FROM order_op WHERE op = 5"},
+      {"order_wait_on_another_stream", "order", "save_before_producer", fail,
+       "another stream than that of the copies waits for the producer",
+       "UPDATE order_op SET stream = stream + 8 WHERE op = 5"},
+      {"order_producer_event_is_old", "order", "producer_wait_is_stale", fail,
+       "saves wait on events that were recorded before their step",
+       "UPDATE order_op SET t_ns = t_ns - 90000000000000, end_ns = end_ns - 90000000000000 WHERE "
+       "op = 2 AND process IN (SELECT process FROM entry WHERE origin = 0); UPDATE order_op SET "
+       "t_ns = t_ns - 100000000000000, end_ns = end_ns - 100000000000000 WHERE op = 0 AND process "
+       "IN (SELECT process FROM entry WHERE origin = 0); DELETE FROM order_op WHERE op = 1 AND "
+       "process IN (SELECT process FROM entry WHERE origin = 0)"},
+      {"order_load_over_a_running_save", "order", "second_transfer_on_a_busy_page", fail,
+       "a load writes a page while a save still reads it",
+       "UPDATE transfer_page SET block = (SELECT p.block FROM transfer_page p WHERE p.transfer "
+       "= " ONE_SAVE " AND p.entry = " MLA ") WHERE transfer = " ONE_LOAD " AND entry = " MLA
+       "; UPDATE transfer SET t_ns = (SELECT t_ns FROM transfer WHERE transfer = " ONE_SAVE
+       ") + 10 WHERE transfer = " ONE_LOAD},
+      {"order_block_freed_under_a_save", "order", "block_taken_while_busy", fail,
+       "a block is freed while a save still reads it",
+       "INSERT INTO block SELECT process, " ADDED ", (SELECT t_ns + 10 FROM transfer WHERE "
+       "transfer = " ONE_SAVE "), request, block, generation, engine_group, 1, 0, " CHUNK
+       " FROM block WHERE rowid = (SELECT MIN(rowid) FROM block WHERE block = (SELECT block FROM "
+       "transfer_page WHERE transfer = " ONE_SAVE " AND entry = " MLA "))"},
+      {"order_any_source_order", "order", "any_order_behind_a_stream_wait", inconclusive,
+       "saves may read their sources in any order",
+       "UPDATE copy SET access_order = 3 WHERE direction = 0"},
+      {"order_never_complete", "order", "load_never_completed", inconclusive,
+       "the completion of a load is dropped",
+       "DELETE FROM transfer_mark WHERE kind = 3 AND transfer = " ONE_LOAD},
+      {"order_first_read_unseen", "order", "first_read_not_announced", inconclusive,
+       "no step says that it reads a load",
+       "UPDATE step_request SET transfer = 0 WHERE transfer = " ONE_LOAD},
+      {"order_producer_unseen", "order", "producer_step_unknown", inconclusive,
+       "the steps of a saved request are dropped",
+       "DELETE FROM step_request WHERE request = (SELECT request FROM transfer WHERE transfer "
+       "= " ONE_SAVE ")"},
+      {"order_harmless_more_waits",
+       "order",
+       "",
+       silence,
+       "streams wait for their producers a second time",
+       "INSERT INTO order_op SELECT process, " ADDED ", t_ns + 1, stream, event, end_ns + 1, "
+       "value, handle, result, call, op, device FROM order_op WHERE op = 5",
+       {.may_change = {{"order/operations", "the waits are operations too, and are counted"}}}},
+  };
+}
+
+} // namespace hitproof::audit::selftest
