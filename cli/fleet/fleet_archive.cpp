@@ -1,0 +1,129 @@
+#include "cli/fleet/fleet_archive.h"
+
+#include "schema/archive.h"
+#include "schema/record_table.h"
+#include "schema/table_text.h"
+
+#include <filesystem>
+
+namespace hitproof::cli {
+namespace {
+
+using schema::Code;
+using schema::Status;
+using Kind = schema::ArchiveProblemKind;
+
+constexpr std::size_t id_digits = 16;
+constexpr int most_problems_named = 5;
+
+const std::vector<schema::TableText>& known_tables() {
+  static const std::vector<schema::TableText> tables =
+      schema::parse_tables(schema::records_sql()).value();
+  return tables;
+}
+
+// Columns that were added to an older recording have no type there.
+std::string known_type(const std::string& table, const std::string& column) {
+  for (const schema::TableText& t : known_tables()) {
+    if (t.name != table) continue;
+    const schema::ColumnText* found = t.find(column);
+    if (found != nullptr) return found->type;
+  }
+  return "TEXT";
+}
+
+// What keeps an archive out of a fleet; ok where nothing does.
+Status refusal(const std::string& dir, const std::vector<schema::ArchiveProblem>& problems) {
+  std::string words;
+  int shown = 0;
+  for (const schema::ArchiveProblem& p : problems) {
+    if (p.kind == Kind::newer_format)
+      return Status(Code::newer_format, dir + "/" + p.file + ": " + p.message);
+    if (!schema::is_damage(p.kind) || ++shown > most_problems_named) continue;
+    words += (words.empty() ? "" : "; ") + p.file + ": " + p.message;
+  }
+  if (shown > most_problems_named)
+    words += "; and " + std::to_string(shown - most_problems_named) + " more";
+  if (shown > 0) return Status(Code::corruption, dir + ": the archive is damaged: " + words);
+  for (const schema::ArchiveProblem& p : problems) {
+    if (p.kind == Kind::not_closed)
+      return Status(Code::incomplete, dir + ": the archive was never closed, so it has no id");
+  }
+  return {};
+}
+
+std::string sql_name(const std::string& name) {
+  std::string out = "\"";
+  for (const char c : name)
+    out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+} // namespace
+
+schema::Result<std::string> fleet_id(const std::string& dir) {
+  const auto digest = schema::sha256_file(dir + "/tagmanifest-sha256.txt");
+  if (!digest.ok()) return digest.status();
+  return schema::to_hex(*digest).substr(0, id_digits);
+}
+
+schema::Result<FleetArchive> FleetArchive::open(const std::string& dir) {
+  const auto problems = schema::verify_archive(dir);
+  if (!problems.ok()) return problems.status();
+  if (Status s = refusal(dir, *problems); !s.ok()) return s;
+  FleetArchive archive;
+  archive.dir_ = dir;
+  const auto digest = schema::sha256_file(dir + "/tagmanifest-sha256.txt");
+  if (!digest.ok()) return digest.status();
+  archive.tag_manifest_ = schema::to_hex(*digest);
+  archive.id_ = archive.tag_manifest_.substr(0, id_digits);
+  for (const schema::ArchiveProblem& p : *problems)
+    archive.problems_.push_back({schema::archive_problem_name(p.kind), p.file, p.message});
+  auto recording = schema::Recording::open_existing(dir);
+  if (!recording.ok()) return recording.status();
+  archive.recording_.emplace(std::move(recording).value());
+  const std::string control = dir + "/data/reference/recording.sqlite";
+  std::error_code error;
+  if (std::filesystem::exists(control, error)) {
+    auto other = schema::Recording::open_file(control);
+    if (!other.ok()) return other.status();
+    archive.control_.emplace(std::move(other).value());
+  }
+  Status status = archive.list_tables(false);
+  if (status.ok() && archive.control_) status = archive.list_tables(true);
+  if (!status.ok()) return status;
+  return archive;
+}
+
+Status FleetArchive::list_tables(bool control) {
+  auto names = arm(control).query("SELECT name FROM sqlite_master WHERE type = 'table'");
+  if (!names.ok()) return names.status();
+  while (names->next()) {
+    FleetTable table{names->text(0), control, "", {}};
+    if (table.name.starts_with("fleet_") || table.name.starts_with("reference_"))
+      return Status(Code::corruption, dir_ + ": its table " + table.name +
+                                          " has a name that fleets need for themselves");
+    table.merged = (control ? "reference_" : "") + table.name;
+    auto columns = arm(control).query("PRAGMA table_info(" + sql_name(table.name) + ")");
+    if (!columns.ok()) return columns.status();
+    while (columns->next()) {
+      const std::string name = columns->text(1), type = columns->text(2);
+      if (name == "archive")
+        return Status(Code::corruption, dir_ + ": its table " + table.name +
+                                            " has a column archive, which fleets need");
+      table.columns.push_back({name, type.empty() ? known_type(table.name, name) : type});
+    }
+    if (!columns->status().ok()) return columns->status();
+    tables_.push_back(std::move(table));
+  }
+  return names->status();
+}
+
+schema::Result<schema::Query> FleetArchive::rows(const FleetTable& table) {
+  std::string names;
+  for (const schema::MergedColumn& column : table.columns)
+    names += (names.empty() ? "" : ", ") + sql_name(column.name);
+  return arm(table.control).query("SELECT " + names + " FROM " + sql_name(table.name));
+}
+
+} // namespace hitproof::cli
