@@ -102,8 +102,8 @@ Status DuckDb::launch(const std::string& program, bool python, const std::string
     if (python)
       ::execlp(program.c_str(), program.c_str(), "-c", python_shell, nullptr);
     else // no file of the user's settings, no headers, stop at the first error
-      ::execlp(program.c_str(), program.c_str(), "-init", "/dev/null", "-batch", "-bail", "-noheader",
-               "-list", ":memory:", nullptr);
+      ::execlp(program.c_str(), program.c_str(), "-init", "/dev/null", "-batch", "-bail",
+               "-noheader", "-list", ":memory:", nullptr);
     ::_exit(127);
   }
   ::close(ends[1]);

@@ -13,7 +13,9 @@ using schema::Code;
 using schema::Status;
 using Kind = schema::ArchiveProblemKind;
 
+constexpr const char* id_prefix = "hp"; // no tool takes it for a number
 constexpr std::size_t id_digits = 16;
+constexpr std::size_t most_letters = 64;
 constexpr int most_problems_named = 5;
 
 const std::vector<schema::TableText>& known_tables() {
@@ -52,19 +54,27 @@ Status refusal(const std::string& dir, const std::vector<schema::ArchiveProblem>
   return {};
 }
 
-std::string sql_name(const std::string& name) {
-  std::string out = "\"";
-  for (const char c : name)
-    out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
+std::string id_of(const std::string& tag_manifest_sha256) {
+  return id_prefix + tag_manifest_sha256.substr(0, id_digits);
 }
+
+// Names become files, folders and parts of statements: nothing but letters, digits and "_", and
+// none that fleets need for themselves.
+bool fits_a_fleet(const std::string& name) {
+  static const std::string letters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  return !name.empty() && name.size() <= most_letters && name != "archive" &&
+         name.find_first_not_of(letters) == std::string::npos && !name.starts_with("fleet_") &&
+         !name.starts_with("reference_");
+}
+
+std::string sql_name(const std::string& name) { return "\"" + name + "\""; }
 
 } // namespace
 
 schema::Result<std::string> fleet_id(const std::string& dir) {
   const auto digest = schema::sha256_file(dir + "/tagmanifest-sha256.txt");
   if (!digest.ok()) return digest.status();
-  return schema::to_hex(*digest).substr(0, id_digits);
+  return id_of(schema::to_hex(*digest));
 }
 
 schema::Result<FleetArchive> FleetArchive::open(const std::string& dir) {
@@ -76,7 +86,7 @@ schema::Result<FleetArchive> FleetArchive::open(const std::string& dir) {
   const auto digest = schema::sha256_file(dir + "/tagmanifest-sha256.txt");
   if (!digest.ok()) return digest.status();
   archive.tag_manifest_ = schema::to_hex(*digest);
-  archive.id_ = archive.tag_manifest_.substr(0, id_digits);
+  archive.id_ = id_of(archive.tag_manifest_);
   for (const schema::ArchiveProblem& p : *problems)
     archive.problems_.push_back({schema::archive_problem_name(p.kind), p.file, p.message});
   auto recording = schema::Recording::open_existing(dir);
@@ -95,22 +105,24 @@ schema::Result<FleetArchive> FleetArchive::open(const std::string& dir) {
   return archive;
 }
 
+Status FleetArchive::unfit(const std::string& name) const {
+  return Status(Code::corruption, dir_ + ": its table or column \"" + name +
+                                      "\" has a name that no fleet holds (small letters, digits "
+                                      "and _ alone; not archive, fleet_, reference_)");
+}
+
 Status FleetArchive::list_tables(bool control) {
   auto names = arm(control).query("SELECT name FROM sqlite_master WHERE type = 'table'");
   if (!names.ok()) return names.status();
   while (names->next()) {
     FleetTable table{names->text(0), control, "", {}};
-    if (table.name.starts_with("fleet_") || table.name.starts_with("reference_"))
-      return Status(Code::corruption, dir_ + ": its table " + table.name +
-                                          " has a name that fleets need for themselves");
+    if (!fits_a_fleet(table.name)) return unfit(table.name);
     table.merged = (control ? "reference_" : "") + table.name;
     auto columns = arm(control).query("PRAGMA table_info(" + sql_name(table.name) + ")");
     if (!columns.ok()) return columns.status();
     while (columns->next()) {
       const std::string name = columns->text(1), type = columns->text(2);
-      if (name == "archive")
-        return Status(Code::corruption, dir_ + ": its table " + table.name +
-                                            " has a column archive, which fleets need");
+      if (!fits_a_fleet(name)) return unfit(table.name + "." + name);
       table.columns.push_back({name, type.empty() ? known_type(table.name, name) : type});
     }
     if (!columns->status().ok()) return columns->status();

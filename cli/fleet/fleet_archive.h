@@ -40,7 +40,7 @@ class FleetArchive {
   static schema::Result<FleetArchive> open(const std::string& dir);
 
   const std::string& dir() const noexcept { return dir_; }
-  // The first 16 hexadecimal digits of the SHA-256 of the tag manifest.
+  // "hp" and the first 16 hexadecimal digits of the SHA-256 of the tag manifest.
   const std::string& id() const noexcept { return id_; }
   // Every table of the recording and of its control arm.
   const std::vector<FleetTable>& tables() const noexcept { return tables_; }
@@ -52,6 +52,7 @@ class FleetArchive {
 
  private:
   schema::Status list_tables(bool control);
+  schema::Status unfit(const std::string& name) const;
   std::vector<schema::MergedValue> archive_row(std::int64_t rows, const audit::Report* report);
   schema::Recording& arm(bool control) { return control ? *control_ : *recording_; }
 
@@ -64,8 +65,7 @@ class FleetArchive {
 // The fact tables without rows: what they say and the meaning of their columns.
 const std::vector<FactTable>& fact_tables();
 
-// The first 16 digits of the tag manifest's SHA-256, without verifying anything. Errors: not_found,
-// io_error.
+// The id of the archive in `dir`, without verifying anything. Errors: not_found, io_error.
 schema::Result<std::string> fleet_id(const std::string& dir);
 
 } // namespace hitproof::cli

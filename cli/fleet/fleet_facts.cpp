@@ -32,6 +32,13 @@ std::string joined(const std::vector<std::string>& lines) {
   return out;
 }
 
+std::string names_of(const FleetTable& table) {
+  std::string names;
+  for (const schema::MergedColumn& c : table.columns)
+    names += (names.empty() ? "" : " ") + c.name;
+  return names;
+}
+
 const char* effect_of(const audit::Finding& f) {
   return f.effect == audit::Verdict::pass ? "note" : audit::verdict_name(f.effect);
 }
@@ -66,7 +73,8 @@ const std::vector<FactTable>& fact_tables() {
        "A table that an archive has, with or without rows",
        {{"name", "TEXT", "text", "its name in the recording"},
         {"control", "INTEGER", "0/1", "1: of the control arm"},
-        {"rows", "INTEGER", "count", "rows"}},
+        {"rows", "INTEGER", "count", "rows"},
+        {"columns", "TEXT", "text", "names of its columns, with blanks between them"}},
        {}},
       {"fleet_problem",
        "What a verification said of an archive that is not damaged",
@@ -122,7 +130,8 @@ std::vector<FactTable> FleetArchive::facts(const std::vector<std::int64_t>& rows
   std::int64_t all = 0;
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     all += rows[i];
-    tables.rows.push_back({tables_[i].name, std::int64_t{tables_[i].control}, rows[i]});
+    tables.rows.push_back(
+        {tables_[i].name, std::int64_t{tables_[i].control}, rows[i], names_of(tables_[i])});
   }
   problems.rows = problems_;
   if (report != nullptr) {
