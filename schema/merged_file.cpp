@@ -20,6 +20,24 @@ std::string quoted(const std::string& name) {
   return out + "\"";
 }
 
+void bind_value(sqlite3_stmt* insert, int place, const std::string& type, const Query& row,
+                int column) {
+  if (row.is_null(column)) {
+    sqlite3_bind_null(insert, place);
+  } else if (type == "INTEGER") {
+    sqlite3_bind_int64(insert, place, row.integer(column));
+  } else if (type == "REAL") {
+    sqlite3_bind_double(insert, place, row.real(column));
+  } else if (type == "BLOB") {
+    const std::string bytes = row.blob(column);
+    sqlite3_bind_blob(insert, place, bytes.data(), static_cast<int>(bytes.size()),
+                      SQLITE_TRANSIENT);
+  } else {
+    const std::string text = row.text(column);
+    sqlite3_bind_text(insert, place, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+  }
+}
+
 } // namespace
 
 struct MergedFile::Impl {
@@ -189,7 +207,7 @@ Result<std::int64_t> MergedFile::add(const std::string& table, const std::string
   bind_text(*insert, 1, archive);
   while (rows.next()) {
     for (int i = 0; i < static_cast<int>(columns.size()); ++i)
-      sqlite3_bind_value(*insert, i + 2, sqlite3_column_value(rows.statement_, i));
+      bind_value(*insert, i + 2, columns[static_cast<std::size_t>(i)].type, rows, i);
     if (Status s = impl_->step(*insert); !s.ok()) return s;
     ++count;
   }

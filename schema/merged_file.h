@@ -42,7 +42,8 @@ class MergedFile {
   // Whether `table` has a row of `archive`; false where there is no such table.
   Result<bool> holds(const std::string& table, const std::string& archive);
 
-  // Adds every row of `rows`, whose columns are `columns` in this order, and says how many. The
+  // Adds every row of `rows`, whose columns are `columns` in this order, and says how many. Values
+  // are NULL or of their column's type; others are converted as SQLite does (a caller checks). The
   // table and columns that are not there yet are made; rows that are there have NULL in them.
   Result<std::int64_t> add(const std::string& table, const std::string& archive,
                            const std::vector<MergedColumn>& columns, Query& rows);

@@ -90,21 +90,6 @@ std::string Query::column_name(int column) const {
   return name != nullptr ? name : "";
 }
 
-ValueType Query::type(int column) const noexcept {
-  switch (sqlite3_column_type(statement_, column)) {
-  case SQLITE_INTEGER:
-    return ValueType::integer;
-  case SQLITE_FLOAT:
-    return ValueType::real;
-  case SQLITE_TEXT:
-    return ValueType::text;
-  case SQLITE_BLOB:
-    return ValueType::blob;
-  default:
-    return ValueType::null;
-  }
-}
-
 bool Query::is_null(int column) const noexcept {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }

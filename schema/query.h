@@ -18,9 +18,6 @@ struct sqlite3_stmt;
 
 namespace hitproof::schema {
 
-// How SQLite keeps a value.
-enum class ValueType { null, integer, real, text, blob };
-
 class Query {
  public:
   Query(Query&& other) noexcept;
@@ -41,7 +38,6 @@ class Query {
   // Columns count from 0 and are converted as SQLite converts; valid after next() returned true.
   int columns() const noexcept;
   std::string column_name(int column) const;
-  ValueType type(int column) const noexcept; // before any conversion
   bool is_null(int column) const noexcept;
   bool is_blob(int column) const noexcept;
   std::int64_t integer(int column) const noexcept;
@@ -53,7 +49,6 @@ class Query {
 
  private:
   friend class Recording;
-  friend class MergedFile;
   Query(sqlite3* db, sqlite3_stmt* statement) noexcept : db_(db), statement_(statement) {}
   void note(int code);
   sqlite3* db_ = nullptr;

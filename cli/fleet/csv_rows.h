@@ -19,7 +19,7 @@ class CsvRows {
   ~CsvRows();
 
   schema::Status open(const std::string& path);
-  // Errors: corruption where a value is not of its column's type; no_space, io_error.
+  // Values are NULL or of their column's type. Errors: no_space, io_error.
   schema::Status add(const schema::Query& row);
   schema::Status add(const std::vector<schema::MergedValue>& row);
   schema::Status close();

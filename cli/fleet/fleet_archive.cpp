@@ -131,7 +131,29 @@ Status FleetArchive::list_tables(bool control) {
   return names->status();
 }
 
+// SQLite keeps any value in any column; a fleet's other readers do not.
+Status FleetArchive::check_types(const FleetTable& table) {
+  std::string wrong;
+  for (const schema::MergedColumn& c : table.columns)
+    wrong += (wrong.empty() ? "" : " OR ") + std::string("typeof(") + sql_name(c.name) +
+             ") NOT IN ('null', " +
+             (c.type == "INTEGER" ? "'integer'"
+              : c.type == "REAL"  ? "'real'"
+              : c.type == "BLOB"  ? "'blob'"
+                                  : "'text'") +
+             ")";
+  auto found =
+      arm(table.control).query("SELECT COUNT(*) FROM " + sql_name(table.name) + " WHERE " + wrong);
+  if (!found.ok()) return found.status();
+  const bool any = found->next() && found->integer(0) > 0;
+  if (!found->status().ok()) return found->status();
+  if (!any) return {};
+  return Status(Code::corruption, dir_ + ": table " + table.name + " has " + found->text(0) +
+                                      " rows with a value that is not of its column's type");
+}
+
 schema::Result<schema::Query> FleetArchive::rows(const FleetTable& table) {
+  if (Status s = check_types(table); !s.ok()) return s;
   std::string names;
   for (const schema::MergedColumn& column : table.columns)
     names += (names.empty() ? "" : ", ") + sql_name(column.name);

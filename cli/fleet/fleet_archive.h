@@ -44,6 +44,8 @@ class FleetArchive {
   const std::string& id() const noexcept { return id_; }
   // Every table of the recording and of its control arm.
   const std::vector<FleetTable>& tables() const noexcept { return tables_; }
+  // All rows, the columns as in the table. Errors: corruption where a value is not of its column's
+  // type; those of Recording::query.
   schema::Result<schema::Query> rows(const FleetTable& table);
 
   // What fleet_archive and the other tables say, given how many rows each table had. The report is
@@ -53,6 +55,7 @@ class FleetArchive {
  private:
   schema::Status list_tables(bool control);
   schema::Status unfit(const std::string& name) const;
+  schema::Status check_types(const FleetTable& table);
   std::vector<schema::MergedValue> archive_row(std::int64_t rows, const audit::Report* report);
   schema::Recording& arm(bool control) { return control ? *control_ : *recording_; }
 

@@ -41,9 +41,14 @@ class Taking {
     Status status = sink_.begin(archive->id());
     bool archives_fault = false;
     if (status.ok()) status = copy(*archive, archives_fault);
-    if (status.ok()) status = sink_.commit();
+    if (status.ok()) {
+      status = sink_.commit();
+      archives_fault = status.code() == Code::unsupported;
+    }
     if (status.ok()) {
       ++summary_.added;
+      summary_.rows += rows_;
+      if (!verdict_.empty()) ++summary_.verdicts[verdict_];
       show_progress();
       return status;
     }
@@ -79,9 +84,10 @@ class Taking {
     for (const FactTable& facts : archive.facts(counts, report ? &*report : nullptr)) {
       if (Status s = sink_.facts(facts); !s.ok()) return s;
     }
+    rows_ = 0;
     for (const std::int64_t n : counts)
-      summary_.rows += n;
-    if (report) ++summary_.verdicts[audit::verdict_name(report->verdict)];
+      rows_ += n;
+    verdict_ = report ? audit::verdict_name(report->verdict) : "";
     return {};
   }
 
@@ -100,10 +106,11 @@ class Taking {
     const auto weight = [](int c) { return c == exit_inconclusive ? 1 : c == 0 ? 0 : c; };
     if (weight(code) > weight(summary_.exit_code)) summary_.exit_code = code;
     summary_.left_out.emplace_back(dir, why);
-    complain(why.message(),
-             damaged ? "left out; hitproof verify " + dir + " lists what is not what was written"
-             : open  ? "left out; close it (hitproof inspect " + dir + ") and name it again"
-                     : "left out; name the folder of an archive of this or an older format");
+    const char* remedy = "left out; name the folder of an archive of this or an older format";
+    if (damaged) remedy = "left out; hitproof verify lists what is not what was written";
+    if (open) remedy = "left out; hitproof inspect shows what it holds";
+    if (why.code() == Code::unsupported) remedy = "left out; try another version of DuckDB";
+    complain(why.message(), remedy);
     stopped_ = options_.strict;
   }
 
@@ -119,6 +126,8 @@ class Taking {
   FleetSummary& summary_;
   Clock::time_point shown_ = Clock::now();
   bool stopped_ = false;
+  std::int64_t rows_ = 0; // of the archive at hand
+  std::string verdict_;
 };
 
 Status take_list(std::istream& lines, Taking& taking) {

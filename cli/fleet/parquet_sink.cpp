@@ -39,9 +39,7 @@ class ParquetSink : public FleetSink {
     }
     if (Status s = write_manifest(); !s.ok()) return s;
     if (Status s = make_work_folder(); !s.ok()) return s;
-    if (Status s = duckdb_.start(dir_ + "/_work/duckdb.log"); !s.ok()) return s;
-    // Nothing from the network, and memory within bounds whatever a table holds.
-    return duckdb_.run("SET autoinstall_known_extensions = false;\nSET memory_limit = '1GB';\n");
+    return start_duckdb();
   }
 
   schema::Result<bool> holds(const std::string& id) override {
@@ -89,7 +87,7 @@ class ParquetSink : public FleetSink {
   // The files are put in their places one by one, fleet_archive's last; a process killed in between
   // leaves files that the next run writes again.
   Status commit() override {
-    if (Status s = duckdb_.run(statements_); !s.ok()) return s;
+    if (Status s = duckdb_.run(statements_); !s.ok()) return after_failure(s);
     for (const std::string& table : written_) {
       const fs::path to = place(table, id_);
       std::error_code error;
@@ -109,6 +107,20 @@ class ParquetSink : public FleetSink {
  private:
   fs::path place(const std::string& table, const std::string& id) const {
     return fs::path(dir_) / table / ("archive=" + id) / "part.parquet";
+  }
+
+  Status start_duckdb() {
+    if (Status s = duckdb_.start(work_ + "/duckdb.log"); !s.ok()) return s;
+    // Nothing from the network, and memory within bounds whatever a table holds.
+    return duckdb_.run("SET autoinstall_known_extensions = false;\nSET memory_limit = '1GB';\n");
+  }
+
+  // An archive that DuckDB cannot write does not end the others; a full disk does.
+  Status after_failure(const Status& why) {
+    if (why.message().find("No space left") != std::string::npos)
+      return Status(Code::no_space, why.message());
+    if (Status s = start_duckdb(); !s.ok()) return s;
+    return Status(Code::unsupported, why.message());
   }
 
   Status make_work_folder() {

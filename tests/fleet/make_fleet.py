@@ -73,7 +73,8 @@ def renumber(database, i):
 
 def unpack(packed, folder):
     with tarfile.open(packed) as tar:
-        tar.extractall(folder, filter="data")
+        safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python before 3.11.4 has none
+        tar.extractall(folder, **safe)
     return folder
 
 
