@@ -66,16 +66,13 @@ def read_queries(folder, manifest):
     return queries
 
 
-def audit_batches(root, manifest, queries, engine, batches):
+def audit_ids(root, manifest, queries, engine, archives):
     """Runs on the workers: ids in, answers as JSON out."""
-    import pyarrow
     from answer import audit_archive
     from world import Partitions
     partitions = Partitions(root, manifest)
-    for batch in batches:
-        for archive in batch.column(0).to_pylist():
-            answer = json.dumps(audit_archive(partitions, queries, engine, archive))
-            yield pyarrow.RecordBatch.from_pydict({"answer": [answer]})
+    for archive in archives:
+        yield json.dumps(audit_archive(partitions, queries, engine, archive))
 
 
 def with_spark(arguments, manifest, queries):
@@ -84,44 +81,32 @@ def with_spark(arguments, manifest, queries):
     except ImportError as error:
         raise Refused("PySpark is not here: run this with spark-submit, or pip install pyspark (and a Java runtime of "
                       "at least 17), or audit on this machine alone with --local") from error
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not by spark-submit: the workers are on this machine
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         spark = SparkSession.builder.appName("hitproof fleet").getOrCreate()
     except Exception as error:  # no Java, a wrong one, a cluster that cannot be reached
         raise Refused(f"Spark does not start ({' '.join(str(error).split())[:200]}): it needs a Java runtime of at "
                       "least 17, for example apt install default-jre-headless; or use --local") from error
+    context = spark.sparkContext
     for module in ("judge", "world", "answer"):
-        ship(spark, str(HERE / f"{module}.py"))
+        context.addPyFile(str(HERE / f"{module}.py"))
     archives = spark.read.parquet(f"{arguments.fleet}/fleet_archive").select("archive")
     if arguments.archive:
         archives = archives.where(archives.archive.isin(arguments.archive))
-    count = archives.count()
-    cores = int(spark.conf.get("spark.default.parallelism", "0")) or spark_cores(spark)
-    tasks = arguments.tasks or max(1, min(count, cores * MOST_TASKS_A_CORE))
-    work = functools.partial(audit_batches, arguments.fleet, manifest, queries, arguments.engine)
-    answers = archives.repartition(tasks).mapInArrow(work, "answer string")
+    ids = [row.archive for row in archives.collect()]
+    tasks = arguments.tasks or min(len(ids), context.defaultParallelism * MOST_TASKS_A_CORE)
+    work = functools.partial(audit_ids, arguments.fleet, manifest, queries, arguments.engine)
+    # Not a data frame: mapInArrow and its like want pandas on every node, and nothing here needs it.
+    answers = context.parallelize(ids, max(1, tasks)).mapPartitions(work)
     if arguments.out:  # answers of any number of archives, written where they are made
-        answers.write.mode("error").parquet(arguments.out)
-        answers = spark.read.parquet(arguments.out)
-        rows = answers.toLocalIterator()
+        answers.saveAsTextFile(arguments.out)
+        answers = context.textFile(arguments.out).toLocalIterator()
     else:
-        rows = answers.collect()
-    for row in rows:
-        yield json.loads(row.answer)
+        answers = answers.collect()
+    for answer in answers:
+        yield json.loads(answer)
     spark.stop()
-
-
-def ship(spark, path):
-    try:
-        spark.sparkContext.addPyFile(path)
-    except Exception:  # a session over Spark Connect has no context
-        spark.addArtifacts(path, pyfile=True)
-
-
-def spark_cores(spark):
-    try:
-        return spark.sparkContext.defaultParallelism
-    except Exception:  # Spark Connect
-        return 16
 
 
 def in_processes(arguments, manifest, queries):
@@ -211,7 +196,7 @@ def main():
     parser.add_argument("--archive", action="append", metavar="ID", help="this archive alone; may be repeated")
     parser.add_argument("--compare", action="store_true",
                         help="hold every answer against the local auditor's, which hitproof export --audit carries along")
-    parser.add_argument("--out", help="with Spark: write each archive's answer to this new folder (Parquet, JSON in it)")
+    parser.add_argument("--out", help="with Spark: write each archive's answer to this new folder, one JSON document a line")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--answers", help="write each archive's answer to this file, one JSON document a line")
     arguments = parser.parse_args()
