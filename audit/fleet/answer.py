@@ -7,7 +7,7 @@ from world import ENGINES
 
 def audit_archive(partitions, queries, engine, archive):
     """A plain dictionary, whatever happens: an archive that cannot be read does not end the others."""
-    began = time.monotonic()
+    began, spent = time.monotonic(), time.process_time()
     answer = {"archive": archive}
     try:
         world = ENGINES[engine](partitions, archive)
@@ -23,6 +23,7 @@ def audit_archive(partitions, queries, engine, archive):
     except Exception as error:  # whatever an engine or a file system raises
         answer["error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
     answer["seconds"] = round(time.monotonic() - began, 4)
+    answer["processor_seconds"] = round(time.process_time() - spent, 4)
     return answer
 
 

@@ -129,11 +129,12 @@ class Summary:
     def __init__(self):
         self.verdicts, self.rules = collections.Counter(), collections.defaultdict(collections.Counter)
         self.archives = self.rows = self.errors = self.different = self.compared = 0
-        self.seconds, self.shown = 0.0, []
+        self.seconds, self.processor_seconds, self.wall, self.shown = 0.0, 0.0, 0.0, []
 
     def add(self, answer):
         self.archives += 1
         self.seconds += answer["seconds"]
+        self.processor_seconds += answer["processor_seconds"]
         if "error" in answer:
             self.errors += 1
             self.show(f"{answer['archive']}: {answer['error']}")
@@ -166,7 +167,8 @@ class Summary:
         return {"archives": self.archives, "rows": self.rows, "verdicts": dict(self.verdicts),
                 "rules": {name: dict(counts) for name, counts in self.rules.items()},
                 "cannot_be_read": self.errors, "compared": self.compared, "different": self.different,
-                "seconds_in_workers": round(self.seconds, 2), "seconds": round(self.wall, 2), "shown": self.shown}
+                "seconds_in_workers": round(self.seconds, 2),
+                "processor_seconds_in_workers": round(self.processor_seconds, 2), "seconds": round(self.wall, 2), "shown": self.shown}
 
     def text(self, compare):
         lines = [f"{self.archives} archives, {self.rows} rows, {self.wall:.1f} s: "

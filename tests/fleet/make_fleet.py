@@ -20,7 +20,7 @@ import tempfile
 PLANTED = (
     ("pages", "page_not_copied", "DELETE FROM copy WHERE transfer = (SELECT MAX(transfer) FROM transfer WHERE "
                                  "direction = 1) AND entry = (SELECT MIN(entry) FROM entry WHERE kind = 0)"),
-    ("pages", "content_differs", "UPDATE page_digest SET content = zeroblob(31) || x'01' WHERE rowid = (SELECT "
+    ("pages", "content_differs", "UPDATE page_digest SET content = CAST(zeroblob(31) || x'01' AS BLOB) WHERE rowid = (SELECT "
                                  "MAX(rowid) FROM page_digest WHERE place = 0 AND moment = 1)"),
     ("boundary", "label_is_not_p", "UPDATE admission SET computed = computed + 1 WHERE request IN (SELECT request "
                                    "FROM transfer WHERE direction = 1)"),
