@@ -33,10 +33,22 @@ class Refused(Exception):
     """The text says what is wrong and what to do."""
 
 
-def read_manifest(root):
+def opened(root):
     import pyarrow.fs
-    files, path = (pyarrow.fs.FileSystem.from_uri(root) if "://" in root
-                   else (pyarrow.fs.LocalFileSystem(), root))
+    return pyarrow.fs.FileSystem.from_uri(root) if "://" in root else (pyarrow.fs.LocalFileSystem(), root)
+
+
+def whole_archives(arguments):
+    """Ids, in order; one listing, whatever the file system."""
+    import pyarrow.fs
+    files, path = opened(arguments.fleet)
+    found = files.get_file_info(pyarrow.fs.FileSelector(f"{path}/fleet_archive", recursive=True))
+    ids = sorted(f.path.split("/")[-2].partition("=")[2] for f in found if f.path.endswith("/part.parquet"))
+    return [i for i in ids if i in arguments.archive] if arguments.archive else ids
+
+
+def read_manifest(root):
+    files, path = opened(root)
     try:
         with files.open_input_file(f"{path}/_hitproof.json") as file:
             manifest = json.loads(file.read().decode())
@@ -77,24 +89,20 @@ def audit_ids(root, manifest, queries, engine, archives):
 
 def with_spark(arguments, manifest, queries):
     try:
-        from pyspark.sql import SparkSession
+        from pyspark import SparkConf, SparkContext
     except ImportError as error:
         raise Refused("PySpark is not here: run this with spark-submit, or pip install pyspark (and a Java runtime of "
                       "at least 17), or audit on this machine alone with --local") from error
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not by spark-submit: the workers are on this machine
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        spark = SparkSession.builder.appName("hitproof fleet").getOrCreate()
+        context = SparkContext.getOrCreate(SparkConf().setAppName("hitproof fleet"))
     except Exception as error:  # no Java, a wrong one, a cluster that cannot be reached
         raise Refused(f"Spark does not start ({' '.join(str(error).split())[:200]}): it needs a Java runtime of at "
                       "least 17, for example apt install default-jre-headless; or use --local") from error
-    context = spark.sparkContext
     for module in ("judge", "world", "answer"):
         context.addPyFile(str(HERE / f"{module}.py"))
-    archives = spark.read.parquet(f"{arguments.fleet}/fleet_archive").select("archive")
-    if arguments.archive:
-        archives = archives.where(archives.archive.isin(arguments.archive))
-    ids = [row.archive for row in archives.collect()]
+    ids = whole_archives(arguments)
     tasks = arguments.tasks or min(len(ids), context.defaultParallelism * MOST_TASKS_A_CORE)
     work = functools.partial(audit_ids, arguments.fleet, manifest, queries, arguments.engine)
     # Not a data frame: mapInArrow and its like want pandas on every node, and nothing here needs it.
@@ -106,17 +114,14 @@ def with_spark(arguments, manifest, queries):
         answers = answers.collect()
     for answer in answers:
         yield json.loads(answer)
-    spark.stop()
+    context.stop()
 
 
 def in_processes(arguments, manifest, queries):
     from answer import audit_archive
     from world import Partitions
     partitions = Partitions(arguments.fleet, manifest)
-    folder = pathlib.Path(arguments.fleet) / "fleet_archive"
-    archives = sorted(f.name.partition("=")[2] for f in folder.glob("archive=*") if (f / "part.parquet").exists())
-    if arguments.archive:
-        archives = [a for a in archives if a in arguments.archive]
+    archives = whole_archives(arguments)
     work = functools.partial(audit_archive, partitions, queries, arguments.engine)
     # Not fork: pyarrow and DuckDB have threads of their own.
     with multiprocessing.get_context("spawn").Pool(arguments.local) as pool:
