@@ -71,6 +71,15 @@ def renumber(database, i):
     connection.close()
 
 
+def thin(database, keep):
+    """Small archives, of which thousands fit on a disk; their audit says that records are missing."""
+    connection = sqlite3.connect(database, isolation_level=None)
+    for table in ("order_op", "copy", "coverage", "meta", "hook"):
+        connection.execute(f"DELETE FROM {table} WHERE rowid % ? <> 0", (keep,))
+    connection.execute("VACUUM")
+    connection.close()
+
+
 def unpack(packed, folder):
     with tarfile.open(packed) as tar:
         safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python before 3.11.4 has none
@@ -101,10 +110,15 @@ def main():
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--golden", type=pathlib.Path, action="append", default=[], help="a packed archive")
     parser.add_argument("--archive", type=pathlib.Path, action="append", default=[], help="an archive's folder")
+    parser.add_argument("--golden-times", type=int, default=1, help="so many of each golden one for one of the others")
+    parser.add_argument("--thin", type=int, default=1, help="keep every so many-th call of the golden ones alone")
     parser.add_argument("--plant-every", type=int, default=50, help="0: none is broken")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hitproof-fleet-") as scratch:
         sources = [unpack(g, pathlib.Path(scratch) / g.name.partition(".")[0]) for g in arguments.golden]
+        for source in sources:
+            thin(source / "data" / "recording.sqlite", arguments.thin)
+        sources *= arguments.golden_times
         for n, archive in enumerate(arguments.archive):
             copy = pathlib.Path(scratch) / f"study-{n}"
             shutil.copytree(archive, copy)
