@@ -1,5 +1,6 @@
 // hitproof export: what an audit found, in the formats that papers, people and CI systems read.
 #include "audit/dossier.h"
+#include "cli/fleet/export_parquet.h"
 #include "cli/output.h"
 #include "cli/report_output.h"
 
@@ -28,6 +29,7 @@ struct ExportCommand : Command {
   std::string out_dir;
   std::string only;
   bool despite_damage = false;
+  FleetOptions fleet; // parquet
   Format format = Format::csv;
 
   const char* name() const override { return "export"; }
@@ -38,12 +40,15 @@ struct ExportCommand : Command {
     return "  hitproof export out/demo/candidate --format csv --out tables\n"
            "  hitproof export out/demo/candidate --format latex --table boundary_matrix\n"
            "  hitproof export out/demo/candidate --format html > report.html\n"
-           "  hitproof export out/demo/candidate out/demo/full --format sarif > hitproof.sarif\n";
+           "  hitproof export out/demo/candidate out/demo/full --format sarif > hitproof.sarif\n"
+           "  ls -d runs/*/ | hitproof export --from - --format parquet --audit --out fleet\n";
   }
   void add(CLI::App& app) override {
-    app.add_option("DIR", dirs, "Folders of archives")->required();
-    app.add_option("--format", format_name, joined(export_formats()))
-        ->check(CLI::IsMember(export_formats()))
+    std::vector<std::string> formats = export_formats();
+    formats.emplace_back("parquet"); // records, where the others are what an audit found
+    app.add_option("DIR", dirs, "Folders of archives");
+    app.add_option("--format", format_name, joined(formats))
+        ->check(CLI::IsMember(formats))
         ->capture_default_str();
     app.add_option("--out", out_dir,
                    "Folder for the files (csv, latex, svg: one a table or figure); without it "
@@ -53,6 +58,7 @@ struct ExportCommand : Command {
                    "answered with those there are");
     app.add_flag("--despite-damage", despite_damage,
                  "Export an archive whose files do not fit its manifests; the damage is a finding");
+    add_parquet_options(app, fleet);
   }
 
   schema::Result<audit::Dossier> dossier_of(const std::string& dir) const {
@@ -165,6 +171,15 @@ struct ExportCommand : Command {
   }
 
   int run() override {
+    if (format_name == "parquet") {
+      fleet.dirs = dirs;
+      fleet.quiet = common.quiet;
+      return export_parquet(fleet, out_dir, common);
+    }
+    if (dirs.empty()) {
+      complain("export needs archives", "name their folders (--from LIST with --format parquet)");
+      return exit_usage;
+    }
     if (common.json) format_name = "json";
     format_of(format_name, &format);
     if (format == Format::sarif && dirs.size() > most_sarif_runs) {
