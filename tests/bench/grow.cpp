@@ -138,7 +138,7 @@ std::string insert_of(Database& db, const std::string& table, const Strides& str
     std::string value = quoted;
     const auto stride = strides.of.find(column);
     if (column == "seq")
-      value = "last + (?1 - 1) * n + place";
+      value = "grow_last + (?1 - 1) * grow_n + grow_place";
     else if (digests.contains(column) && !(table == "study_operation" && column == "op"))
       value = "renamed(" + quoted + ", ?1)";
     else if (stride != strides.of.end() && !(enumerates && column == "op")) {
@@ -180,7 +180,8 @@ Status grow_database(const std::string& path, int copies) {
   for (const std::string table : traffic) {
     const bool study = table.starts_with("study_");
     db.run("CREATE TEMP TABLE \"src_" + table + "\" AS SELECT t.*" +
-           (study ? "" : ", p.place, p.n, p.last") + " FROM main.\"" + table + "\" t" +
+           (study ? "" : ", p.place AS grow_place, p.n AS grow_n, p.last AS grow_last") +
+           " FROM main.\"" + table + "\" t" +
            (study ? ""
                   : " JOIN place p ON p.process = t.process AND p.thread = t.thread AND p.seq = "
                     "t.seq ORDER BY t.rowid"));
