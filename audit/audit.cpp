@@ -4,7 +4,6 @@
 #include "audit/rule.h"
 #include "schema/archive.h"
 
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -53,53 +52,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// The rules one after the other, or on two connections where the records were looked at: then they
-// share nothing that one of them changes. Reload rows come as one more task.
-class Judging {
- public:
-  explicit Judging(Context& context) : context_(context), reports_(all_rules().size()) {}
-
-  void run() {
-    if (context_.screen() == nullptr) return work(context_);
-    auto beside = std::async(std::launch::async, [&] {
-      Context other(context_.dir());
-      other.share_look(context_);
-      work(other);
-    });
-    work(context_);
-    beside.get();
-  }
-  std::vector<RuleReport>& reports() { return reports_; }
-  std::vector<ReloadRow>& reloads() { return reloads_; }
-  // In the order of the rules, the reloads last.
-  const std::vector<double>& seconds() const { return seconds_; }
-
- private:
-  void work(Context& context) {
-    for (std::size_t i = next_++; i <= reports_.size(); i = next_++) {
-      const auto begin = std::chrono::steady_clock::now();
-      if (i == reports_.size())
-        reloads_ = reload_rows(context);
-      else
-        judge(context, *all_rules()[i], reports_[i]);
-      seconds_[i] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    }
-  }
-  static void judge(Context& context, const Rule& rule, RuleReport& r) {
-    r.name = rule.name;
-    r.proves = rule.proves;
-    rule.judge(context, rule, r);
-    conclude(r);
-  }
-
-  Context& context_;
-  std::vector<RuleReport> reports_;
-  std::vector<ReloadRow> reloads_;
-  std::vector<double> seconds_ = std::vector<double>(all_rules().size() + 1);
-  std::atomic<std::size_t> next_ = 0;
-};
-
-Report audit(Context& context, const Took& took) {
+Report audit(Context& context, Stopwatch& watch) {
   Report report;
   report.path = context.dir();
   report.arm = context.arm();
@@ -108,18 +61,20 @@ Report audit(Context& context, const Took& took) {
   report.preset = context.fact("preset");
   report.has_reference = context.has_reference();
   report.verdict = Verdict::not_applicable;
-  Judging judging(context);
-  judging.run();
-  for (std::size_t i = 0; i < all_rules().size(); ++i) {
-    RuleReport& r = judging.reports()[i];
-    if (took) took(r.name, judging.seconds()[i]);
-    if (all_rules()[i]->optional && r.verdict == Verdict::not_applicable) continue;
+  for (const Rule* rule : all_rules()) {
+    RuleReport r;
+    r.name = rule->name;
+    r.proves = rule->proves;
+    rule->judge(context, *rule, r);
+    conclude(r);
+    watch.lap(rule->name);
+    if (rule->optional && r.verdict == Verdict::not_applicable) continue;
     report.verdict = worse(report.verdict, r.verdict);
     report.rules.push_back(std::move(r));
   }
   if (report.verdict == Verdict::not_applicable) report.verdict = Verdict::inconclusive;
-  report.reloads = std::move(judging.reloads());
-  if (took) took("reloads", judging.seconds().back());
+  report.reloads = reload_rows(context);
+  watch.lap("reloads");
   auto excluded = context.query("SELECT what, reason FROM exclusion ORDER BY id");
   while (excluded.next())
     report.exclusions.push_back(excluded.text(0) + ": " + excluded.text(1));
@@ -174,9 +129,7 @@ schema::Result<Report> audit_archive(const std::string& dir, const Options& opti
     watch.lap("look");
     if (auto status = refused(); !status.ok()) return status;
     watch.lap("verify");
-    Report report = audit(context, options.took);
-    watch.lap("all rules");
-    return report;
+    return audit(context, watch);
   } catch (const AuditError& e) {
     if (auto status = refused(); !status.ok()) return status;
     return explained(e.status());

@@ -13,7 +13,7 @@
 namespace hitproof::audit {
 
 // What one part of an audit took, in seconds: "open", "look", "verify" (what was
-// left of it by then), the rules' names and "reloads" (two at a time), "all rules".
+// left of it by then), the rules' names, "reloads".
 using Took = std::function<void(const std::string& part, double seconds)>;
 
 struct Options {

@@ -71,11 +71,6 @@ Context::~Context() = default;
 
 void Context::look_at_all_records() { screen_ = screen::Screen::look(*this); }
 
-void Context::share_look(const Context& other) {
-  screen_ = other.screen_;
-  verified_ = other.verified_;
-}
-
 Context::Verified Context::archive_problems() const {
   return verified_ ? verified_() : schema::verify_archive(dir_);
 }

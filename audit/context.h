@@ -62,9 +62,6 @@ class Context {
   // Reads all records once, so that queries have less to do (screen/look.h). Without it, or where
   // the recording is of a form that it does not know, every query runs over all records.
   void look_at_all_records();
-  // Takes what another context of the same archive has looked at and verified. Each context has a
-  // connection of its own, for one thread.
-  void share_look(const Context& other);
   // Null where nobody looked.
   const screen::Screen* screen() const noexcept { return screen_.get(); }
 
@@ -96,7 +93,7 @@ class Context {
   const char* ranks_sql_ = "SELECT DISTINCT rank FROM entry WHERE origin = 0 ORDER BY rank";
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> names_;
   std::function<Verified()> verified_;
-  std::shared_ptr<const screen::Screen> screen_;
+  std::unique_ptr<screen::Screen> screen_;
 };
 
 // Throws AuditError unless ok.

@@ -29,8 +29,8 @@ void Orders::note_first(std::uint32_t transfer, std::int64_t process,
   const auto fresh = static_cast<std::uint32_t>(firsts_.size());
   const std::uint32_t index = first_index_.find_or_put(name, fresh);
   if (index == fresh) {
-    firsts_.push_back(
-        {transfer, values[0], values[1], values[2], values[3], rowid, rowid, rowid, rowid});
+    firsts_.push_back({transfer, process, values[0], values[1], values[2], values[3], rowid, rowid,
+                       rowid, rowid});
     return;
   }
   FirstCopy& f = firsts_[index];
@@ -130,7 +130,7 @@ bool any_between(const std::map<std::int64_t, std::vector<std::int64_t>>& times,
 
 } // namespace
 
-Rowids Orders::busy_pages(const Pages& pages) const {
+Rowids Orders::busy_pages(const Pages& pages, std::vector<bool>& transfers) const {
   struct Use {
     std::int64_t rank, block, began, ended;
     std::uint32_t transfer;
@@ -171,44 +171,110 @@ Rowids Orders::busy_pages(const Pages& pages) const {
   for (std::size_t i = 0; i < pages.all().size(); ++i) {
     const Page& p = pages.all()[i];
     if (shared.contains({known_.transfers[p.transfer].rank, p.block}) ||
-        taken_while.contains({p.transfer, p.block}))
+        taken_while.contains({p.transfer, p.block})) {
       out.push_back(p.rowid);
+      transfers[p.transfer] = true;
+    }
   }
   return out;
 }
 
+const Lives& Orders::lives() const {
+  if (lives_) return *lives_;
+  std::vector<Named> rows = named_;
+  rows.reserve(rows.size() + kept_operations_.size());
+  for (std::size_t i = 0; i < kept_operations_.size(); ++i) {
+    const Operation& o = kept_operations_[i];
+    Named n;
+    n.event = o.event;
+    n.handle = o.handle;
+    n.what = o.op;
+    n.process = processes_.all()[o.process];
+    n.thread = o.thread;
+    n.stream = o.stream;
+    n.began = o.began;
+    n.ended = o.ended;
+    rows.push_back(n);
+  }
+  lives_ = std::make_unique<Lives>(known_, std::move(rows));
+  return *lives_;
+}
+
+const Orders::StepOf* Orders::newest_step(const Transfer& t) const {
+  const auto after =
+      std::upper_bound(steps_.begin(), steps_.end(), t, [](const Transfer& a, const StepOf& b) {
+        return std::tie(a.rank, a.request, a.t_ns) < std::tie(b.rank, b.request, b.t_ns);
+      });
+  if (after == steps_.begin()) return nullptr;
+  const StepOf& s = *std::prev(after);
+  return s.rank == t.rank && s.request == t.request ? &s : nullptr;
+}
+
+// Of these transfers alone: their rows, marks and waits.
+void Orders::keep_of(const std::vector<bool>& transfers, Kept& kept) const {
+  Rowids &rows = kept["transfer"], &marks = kept["transfer_mark"], &waits = kept["wait"];
+  for (std::size_t i = 0; i < transfers.size(); ++i)
+    if (transfers[i]) rows.push_back(known_.transfers[i].rowid);
+  for (const OfTransfer& m : marks_)
+    if (transfers[m.transfer]) marks.push_back(m.rowid);
+  for (const OfTransfer& w : waits_)
+    if (transfers[w.transfer]) waits.push_back(w.rowid);
+}
+
 Kept Orders::order(const Pages& pages) const {
   Kept kept;
-  kept["order_op"] = operations_needed();
+  std::vector<bool> odd(known_.transfers.size());
+  std::vector<bool> copied(odd.size());
+  for (const FirstCopy& f : firsts_) {
+    const StepOf* step = newest_step(known_.transfers[f.transfer]);
+    const Copied first{f.process, f.thread,       f.stream,
+                       f.t_ns,    f.access_order, step ? step->t_ns : never};
+    if (copied[f.transfer] || !lives().save_is_behind(f.transfer, first)) odd[f.transfer] = true;
+    copied[f.transfer] = true;
+  }
+  for (std::uint32_t i = 0; i < odd.size(); ++i) {
+    if (known_.transfers[i].direction != 1) continue;
+    const Reader& r = readers_[i];
+    odd[i] = !r.any || r.several || !lives().load_is_waited_for(i, r.process, r.t_ns);
+  }
+  kept["transfer_page"] = busy_pages(pages, odd);
+  const bool any = std::find(odd.begin(), odd.end(), true) != odd.end();
+  kept["order_op"] = operations_needed(any);
+  keep_of(odd, kept);
   Rowids& copies = kept["copy"];
   for (const FirstCopy& f : firsts_)
-    copies.insert(copies.end(), {f.of_thread, f.of_stream, f.of_t_ns, f.of_access_order});
+    if (odd[f.transfer])
+      copies.insert(copies.end(), {f.of_thread, f.of_stream, f.of_t_ns, f.of_access_order});
   sort_unique(copies);
   // Of the steps those that read a load first, and for each save the newest before it.
-  Rowids &requests = kept["step_request"] = reading_steps_,
-         &steps = kept["step"] = reading_step_rows_;
-  for (const Transfer& t : known_.transfers) {
-    if (t.direction != 0) continue;
-    const auto after =
-        std::upper_bound(steps_.begin(), steps_.end(), t, [](const Transfer& a, const StepOf& b) {
-          return std::tie(a.rank, a.request, a.t_ns) < std::tie(b.rank, b.request, b.t_ns);
-        });
-    if (after == steps_.begin()) continue;
-    const StepOf& s = *std::prev(after);
-    if (s.rank != t.rank || s.request != t.request) continue;
-    requests.push_back(s.rowid);
-    steps.push_back(s.step_rowid);
+  Rowids &requests = kept["step_request"], &steps = kept["step"];
+  if (any) {
+    requests = reading_steps_;
+    steps = reading_step_rows_;
+  }
+  for (std::size_t i = 0; i < odd.size(); ++i) {
+    const StepOf* s = odd[i] ? newest_step(known_.transfers[i]) : nullptr;
+    if (s == nullptr) continue;
+    requests.push_back(s->rowid);
+    steps.push_back(s->step_rowid);
   }
   sort_unique(requests);
   sort_unique(steps);
-  kept["transfer_page"] = busy_pages(pages);
   return kept;
 }
 
 Kept Orders::waits(const Pages& pages) const {
   Kept kept;
-  kept["order_op"] = operations_needed();
+  std::vector<bool> odd(known_.transfers.size());
+  bool any = false;
+  for (std::uint32_t t = 0; t < odd.size(); ++t) {
+    if (known_.transfers[t].direction != 0) continue;
+    odd[t] = !lives().save_is_waited_for(t);
+    any = any || odd[t];
+  }
   kept["reuse"] = reuse_;
+  for (const std::uint32_t t : reused_)
+    any = odd[t] = true;
   Rowids& kept_pages = kept["transfer_page"];
   const Times given = block_times([](std::int64_t op) { return op == 0; });
   for (std::uint32_t t = 0; t < known_.transfers.size(); ++t) {
@@ -221,9 +287,13 @@ Kept Orders::waits(const Pages& pages) const {
       const Page& p = pages.all()[*at];
       if (p.block != last)
         keep = any_between(given, last = p.block, transfer.t_ns, transfer.waited_ns);
-      if (keep) kept_pages.push_back(p.rowid);
+      if (!keep) continue;
+      kept_pages.push_back(p.rowid);
+      any = odd[t] = true;
     }
   }
+  keep_of(odd, kept);
+  kept["order_op"] = operations_needed(any);
   return kept;
 }
 

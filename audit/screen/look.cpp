@@ -7,21 +7,21 @@ constexpr std::int64_t most_entries = 65534;
 
 void read_transfers(Context& context, Small& small_tables) {
   auto q = context.query("SELECT rowid, transfer, request, rank, direction, t_ns, token_begin, "
-                         "token_end, boundary, next_token, pages, key FROM main.transfer");
+                         "token_end, boundary, next_token, pages, stream, key FROM main.transfer");
   std::map<std::string, std::uint32_t> keys;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> key_tokens;
   while (q.next()) {
     Transfer t;
     std::int64_t* const to[] = {&t.rowid,     &t.id,         &t.request,     &t.rank,
                                 &t.direction, &t.t_ns,       &t.token_begin, &t.token_end,
-                                &t.boundary,  &t.next_token, &t.pages};
-    for (int i = 0; i < 11; ++i) {
+                                &t.boundary,  &t.next_token, &t.pages,       &t.stream};
+    for (int i = 0; i < 12; ++i) {
       if (q.is_null(i)) throw Unsuited("a transfer with a value missing");
       *to[i] = q.integer(i);
     }
     small(t.direction, 1);
     small(t.rank, INT16_MAX);
-    t.key = keys.try_emplace(q.blob(11), static_cast<std::uint32_t>(keys.size())).first->second;
+    t.key = keys.try_emplace(q.blob(12), static_cast<std::uint32_t>(keys.size())).first->second;
     t.key_token =
         key_tokens.try_emplace({t.key, t.next_token}, static_cast<std::uint32_t>(key_tokens.size()))
             .first->second;
@@ -37,6 +37,7 @@ void read_transfers(Context& context, Small& small_tables) {
 
 Small::Small(Context& context) {
   read_transfers(context, *this);
+  delay_asked = context.number("SELECT COUNT(*) FROM process WHERE mode % 32 >= 16") > 0;
   auto q = context.query("SELECT process, rank, entry, base, page_stride, page_bytes, num_pages, "
                          "origin, kind, transferred, transfer_group, key_scope FROM entry");
   while (q.next()) {

@@ -35,12 +35,13 @@ inline constexpr std::int64_t never = INT64_MIN;
 
 // A row of `transfer` and what belongs to it.
 struct Transfer {
-  std::int64_t id = 0, rowid = 0, request = 0, rank = 0, direction = 0, t_ns = 0;
+  std::int64_t id = 0, rowid = 0, request = 0, rank = 0, direction = 0, t_ns = 0, stream = 0;
   std::int64_t token_begin = 0, token_end = 0, boundary = 0, next_token = 0, pages = 0;
   std::uint32_t key = 0;            // number of its key
   std::uint32_t key_token = 0;      // number of its key and next token
   std::int64_t complete_ns = never; // newest mark that its copies were complete
   std::int64_t waited_ns = never;   // newest end of a wait for it as a save
+  std::int64_t delay_began = never, delay_ended = never, delay_ns = never;
 };
 
 struct Entry {
@@ -57,6 +58,7 @@ struct Small {
   }
 
   std::vector<Transfer> transfers;
+  bool delay_asked = false; // some process was to delay its saves
   FlatMap transfer_index;
   std::vector<Entry> entries;
   std::set<std::pair<std::int64_t, std::int64_t>> state_entries; // rank, entry; of the model

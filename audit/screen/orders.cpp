@@ -9,20 +9,34 @@ void Orders::read_marks(const schema::TableMap& map, Sequences& sequences) {
   const auto column = [](const schema::PageRows& rows, std::size_t n, std::size_t i) {
     return rows.integers(first_column + n)[i];
   };
-  scan(map, "transfer_mark", {"transfer", "event", "kind", "t_ns"}, sequences,
+  scan(map, "transfer_mark", {"transfer", "event", "kind", "t_ns", "value"}, sequences,
        [&](const schema::PageRows& rows) {
          for (std::size_t i = 0; i < rows.rows(); ++i) {
-           const std::int64_t kind = column(rows, 2, i), event = column(rows, 1, i);
+           const std::int64_t kind = column(rows, 2, i), event = column(rows, 1, i),
+                              t_ns = column(rows, 3, i);
            const std::uint32_t index = known_.transfer_of(column(rows, 0, i));
-           if (kind == 3 && index != FlatMap::none) {
+           if (index != FlatMap::none) {
              Transfer& t = known_.transfers[index];
-             t.complete_ns = std::max(t.complete_ns, column(rows, 3, i));
+             if (kind == 3) t.complete_ns = std::max(t.complete_ns, t_ns);
+             if (kind == 2) t.delay_ended = std::max(t.delay_ended, t_ns);
+             if (kind == 1) {
+               t.delay_began = std::max(t.delay_began, t_ns);
+               t.delay_ns = std::max(t.delay_ns, column(rows, 4, i));
+             }
+             marks_.push_back({index, rows.rowids()[i]});
            }
-           if (kind == 5 && event != 0)
-             announced_events_.push_back(event_number(rows.integers(0)[i], event));
+           if (kind != 5 || event == 0) continue;
+           Named n;
+           n.event = event_number(rows.integers(0)[i], event);
+           n.transfer = index;
+           n.what = 100;
+           n.process = rows.integers(0)[i];
+           n.began = n.ended = t_ns;
+           named_.push_back(n);
+           announced_events_.push_back(n.event);
          }
        });
-  scan(map, "wait", {"transfer", "event", "kind", "end_ns"}, sequences,
+  scan(map, "wait", {"transfer", "event", "kind", "end_ns", "t_ns", "rank"}, sequences,
        [&](const schema::PageRows& rows) {
          for (std::size_t i = 0; i < rows.rows(); ++i) {
            const std::uint32_t index = known_.transfer_of(column(rows, 0, i));
@@ -30,7 +44,18 @@ void Orders::read_marks(const schema::TableMap& map, Sequences& sequences) {
              Transfer& t = known_.transfers[index];
              t.waited_ns = std::max(t.waited_ns, column(rows, 3, i));
            }
-           announced_events_.push_back(event_number(rows.integers(0)[i], column(rows, 1, i)));
+           if (index != FlatMap::none) waits_.push_back({index, rows.rowids()[i]});
+           Named n;
+           n.event = event_number(rows.integers(0)[i], column(rows, 1, i));
+           n.transfer = index;
+           n.what = 101;
+           n.process = rows.integers(0)[i];
+           n.began = column(rows, 4, i);
+           n.ended = column(rows, 3, i);
+           n.rank = column(rows, 5, i);
+           n.kind = column(rows, 2, i);
+           named_.push_back(n);
+           announced_events_.push_back(n.event);
          }
        });
 }
@@ -53,7 +78,7 @@ void Orders::join(std::uint32_t a, std::uint32_t b) { parents_[root(a)] = root(b
 // Creation, record, query, synchronisation, stream wait, export and opening of an event are all
 // that the queries name; other rows, and those of no event, are counted and left out.
 void Orders::read_operations(const schema::TableMap& map, Sequences& sequences) {
-  scan(map, "order_op", {"event", "op", "result", "stream", "handle"}, sequences,
+  scan(map, "order_op", {"event", "op", "result", "stream", "t_ns", "end_ns", "handle"}, sequences,
        [&](const schema::PageRows& rows) {
          const std::int64_t *process = rows.integers(0), *event = rows.integers(first_column),
                             *op = rows.integers(first_column + 1),
@@ -72,16 +97,19 @@ void Orders::read_operations(const schema::TableMap& map, Sequences& sequences) 
            o.op = static_cast<std::uint8_t>(op[i]);
            o.thread = rows.integers(1)[i];
            o.stream = rows.integers(first_column + 3)[i];
+           o.began = rows.integers(first_column + 4)[i];
+           o.ended = rows.integers(first_column + 5)[i];
            o.rowid = rows.rowids()[i];
            if (op[i] < 12) continue;
-           // Two handles of one hash join what they need not: more stays in, nothing is lost.
-           const std::uint64_t handle = mixed(rows.digests(first_column + 4)[i]);
-           join(o.event, handles_.find_or_put(handle, o.event));
+           std::array<std::uint8_t, 32> handle;
+           std::memcpy(handle.data(), rows.digests(first_column + 6)[i], 32);
+           o.handle = handles_.try_emplace(handle, o.event).first->second;
+           join(o.event, o.handle);
          }
        });
 }
 
-Rowids Orders::operations_needed() const {
+Rowids Orders::operations_needed(bool any) const {
   std::vector<bool> needed(parents_.size());
   for (const std::uint32_t event : announced_events_)
     needed[root(event)] = true;
@@ -95,7 +123,7 @@ Rowids Orders::operations_needed() const {
   Rowids out;
   for (const auto& [process, rowid] : first_rows_)
     out.push_back(rowid); // so that it shows that the process was watched
-  for (std::size_t i = 0; i < kept_operations_.size(); ++i)
+  for (std::size_t i = 0; any && i < kept_operations_.size(); ++i)
     if (needed[root(kept_operations_[i].event)]) out.push_back(kept_operations_[i].rowid);
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
@@ -150,6 +178,7 @@ void Orders::read_steps(const schema::TableMap& map, Sequences& sequences) {
   std::set<std::int64_t> reloaded;
   for (const Transfer& t : known_.transfers)
     if (t.direction == 1) reloaded.insert(t.request);
+  readers_.resize(known_.transfers.size());
   scan(map, "step_request", {"step", "rank", "request", "transfer"}, sequences,
        [&](const schema::PageRows& rows) {
          const auto column = [&](std::size_t n) { return rows.integers(first_column + n); };
@@ -164,6 +193,15 @@ void Orders::read_steps(const schema::TableMap& map, Sequences& sequences) {
            const bool found = at != all.end() && !(sought < *at);
            if (found)
              steps_.push_back({column(1)[i], column(2)[i], at->t_ns, rows.rowids()[i], at->rowid});
+           if (found && read != FlatMap::none && known_.transfers[read].rank == column(1)[i]) {
+             Reader& r = readers_[read];
+             r.several = r.several ||
+                         (r.any && (r.request != column(2)[i] || r.process != rows.integers(0)[i]));
+             r.t_ns = r.any ? std::min(r.t_ns, at->t_ns) : at->t_ns;
+             r.any = true;
+             r.request = column(2)[i];
+             r.process = rows.integers(0)[i];
+           }
            if (column(3)[i] == 0) continue;
            reading_steps_.push_back(rows.rowids()[i]);
            if (found) reading_step_rows_.push_back(at->rowid);
@@ -181,7 +219,7 @@ void Orders::read_reuse(const schema::TableMap& map, Sequences& sequences) {
       if (index == FlatMap::none) continue;
       const Transfer& t = known_.transfers[index];
       if (t.waited_ns == never || rows.integers(first_column + 1)[i] < t.waited_ns)
-        reuse_.push_back(rows.rowids()[i]);
+        reuse_.push_back(rows.rowids()[i]), reused_.push_back(index);
     }
   });
 }

@@ -2,7 +2,10 @@
 // what rule crosscheck adds up.
 #pragma once
 
+#include "audit/screen/lives.h"
 #include "audit/screen/pages.h"
+
+#include <array>
 
 namespace hitproof::audit::screen {
 
@@ -52,7 +55,18 @@ class Orders {
     std::uint32_t event; // number of (process, event)
     std::uint16_t process;
     std::uint8_t op;
-    std::int64_t thread, stream, rowid;
+    std::uint32_t handle;
+    std::int64_t thread, stream, began, ended, rowid;
+  };
+  // A row that belongs to a transfer.
+  struct OfTransfer {
+    std::uint32_t transfer;
+    std::int64_t rowid;
+  };
+  // Who first reads a load, on its rank.
+  struct Reader {
+    bool any = false, several = false;
+    std::int64_t request = 0, process = 0, t_ns = 0;
   };
   struct Block {
     std::int64_t block, generation, op, request, t_ns, rowid;
@@ -63,7 +77,7 @@ class Orders {
   // Of one transfer and process, what rule order takes from its copies.
   struct FirstCopy {
     std::uint32_t transfer;
-    std::int64_t thread, stream, t_ns, access_order;
+    std::int64_t process, thread, stream, t_ns, access_order;
     std::int64_t of_thread, of_stream, of_t_ns, of_access_order; // rowids
   };
   // A region of registered pages, as rule pages knows them.
@@ -77,17 +91,23 @@ class Orders {
   void note_first(std::uint32_t transfer, std::int64_t process, const std::int64_t (&values)[4],
                   std::int64_t rowid);
   bool in_a_region(std::int64_t process, std::int64_t address);
-  Rowids operations_needed() const;
+  Rowids operations_needed(bool any) const;
+  const StepOf* newest_step(const Transfer& t) const;
+  void keep_of(const std::vector<bool>& transfers, Kept& kept) const;
   // For each block the times of operations that `which` admits, ascending.
   using Times = std::map<std::int64_t, std::vector<std::int64_t>>;
   template <class Which> Times block_times(const Which& which) const;
-  Rowids busy_pages(const Pages& pages) const;
+  Rowids busy_pages(const Pages& pages, std::vector<bool>& transfers) const;
+  const Lives& lives() const;
 
   Small& known_;
   Processes processes_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> events_;
   mutable std::vector<std::uint32_t> parents_; // of the events: those that handles join
-  FlatMap handles_;
+  std::map<std::array<std::uint8_t, 32>, std::uint32_t> handles_; // an event of each
+  std::vector<Named> named_;                                      // marks and waits
+  std::vector<OfTransfer> marks_, waits_;
+  mutable std::unique_ptr<Lives> lives_;
   std::vector<std::uint32_t> announced_events_;
   Pieces<Operation> kept_operations_;
   std::int64_t operations_ = 0;
@@ -96,10 +116,12 @@ class Orders {
   std::vector<Block> blocks_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> owners_;
   std::vector<StepOf> steps_;
+  std::vector<Reader> readers_; // by transfer
   Rowids reading_steps_, reading_step_rows_;
   std::set<std::uint32_t> first_reads_; // indexes of transfers
   std::int64_t steps_without_load_ = 0;
   Rowids reuse_;
+  std::vector<std::uint32_t> reused_; // transfers of these rows
 
   FlatMap first_index_;
   std::vector<FirstCopy> firsts_;

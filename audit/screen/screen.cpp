@@ -105,7 +105,7 @@ class Looking {
          here_, {});
     scan(map_, "transfer",
          {"transfer", "request", "rank", "direction", "t_ns", "token_begin", "token_end",
-          "boundary", "next_token", "pages", "key"},
+          "boundary", "next_token", "pages", "stream", "key"},
          here_, {});
   }
 

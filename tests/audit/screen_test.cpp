@@ -49,5 +49,29 @@ TEST(Screen, TheGoodStudyIsTheSame) {
   expect_the_same(dir.path());
 }
 
+// What audit_bench measures is a recording that passes, with all of its traffic there as often.
+TEST(Grow, AGrownArchivePassesEveryRule) {
+  ScratchDir dir;
+  copy_good_study(dir.path());
+  const auto small = bench::count_rows(dir.path());
+  const std::string grown = dir.path() + "/grown";
+  const auto status = bench::grow_archive(dir.path(), grown, 4);
+  ASSERT_TRUE(status.ok()) << status.to_string();
+  const auto large = bench::count_rows(grown);
+  ASSERT_TRUE(small.ok() && large.ok());
+  EXPECT_EQ(large->page, 4 * small->page);
+  EXPECT_GT(large->narrow, 3 * small->narrow);
+  expect_the_same(grown);
+  const Report report = audit_or_throw(grown, true);
+  EXPECT_EQ(report.verdict, Verdict::pass) << findings_of(report);
+  EXPECT_EQ(report.rule("waits")->figure("saves"),
+            4 * audit_or_throw(dir.path()).rule("waits")->figure("saves"));
+  // The control: one page of the last copy that landed as other bytes.
+  change(grown, "UPDATE page_digest SET content = zeroblob(32) WHERE rowid = (SELECT MAX(rowid) "
+                "FROM page_digest WHERE place = 0 AND moment = 1)");
+  expect_the_same(grown);
+  EXPECT_EQ(audit_or_throw(grown).rule("pages")->verdict, Verdict::fail);
+}
+
 } // namespace
 } // namespace hitproof::audit::testing
