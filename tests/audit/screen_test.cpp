@@ -7,6 +7,7 @@
 #include "tests/audit/mutations.h"
 #include "tests/bench/grow.h"
 
+#include <cstdlib>
 #include <gtest/gtest.h>
 
 namespace hitproof::audit::testing {
@@ -48,6 +49,24 @@ TEST(Screen, TheGoodStudyIsTheSame) {
   copy_good_study(dir.path());
   expect_the_same(dir.path());
 }
+
+class GoldenScreenTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GoldenScreenTest, SaysWhatTheStatementsSay) {
+  ScratchDir dir;
+  const std::string command = std::string("tar -xf '" HITPROOF_GOLDEN_DIR "/") + GetParam() +
+                              ".tar.xz' -C '" + dir.path() + "'";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::string folder = dir.path();
+  for (const auto& item : std::filesystem::directory_iterator(dir.path()))
+    if (std::filesystem::exists(item.path() / "data/recording.sqlite")) folder = item.path();
+  ASSERT_TRUE(std::filesystem::exists(folder + "/data/recording.sqlite"));
+  expect_the_same(folder);
+}
+
+INSTANTIATE_TEST_SUITE_P(Archives, GoldenScreenTest,
+                         ::testing::Values("h200-paper-study", "h200-vllm-lmcache",
+                                           "h200-vllm-offloading"));
 
 // What audit_bench measures is a recording that passes, with all of its traffic there as often.
 TEST(Grow, AGrownArchivePassesEveryRule) {
