@@ -102,6 +102,9 @@ Kept Digests::boundary() const {
     each_state(page.content, known_.transfers[page.transfer].rank, page.entry,
                [&](const State& s) { states.push_back(s.rowid); });
   }
+  // One state may be what several pages hold.
+  std::sort(states.begin(), states.end());
+  states.erase(std::unique(states.begin(), states.end()), states.end());
   bool any_odd = false;
   for (const Member& m : saved_states_) {
     if (!odd_states_[m.group]) continue;
