@@ -7,14 +7,23 @@
 #include "audit/report.h"
 #include "schema/status.h"
 
+#include <functional>
 #include <string>
 
 namespace hitproof::audit {
+
+// What one part of an audit took, in seconds: "open", "look", "verify" (what was
+// left of it by then), the rules' names, "reloads".
+using Took = std::function<void(const std::string& part, double seconds)>;
 
 struct Options {
   // Refuse an archive whose files are not those of its manifests (Code::corruption, naming the
   // files). Without it the problems appear as findings of rule evidence.
   bool refuse_damaged = true;
+  // Run every query over all records, as a reviewer would with the rules' files alone: slow where
+  // there are millions of them, and the same answer.
+  bool statements_only = false;
+  Took took = {};
 };
 
 // Audits the recording in `dir` (`dir/data/recording.sqlite`, the control arm in

@@ -1,23 +1,48 @@
 #include "audit/context.h"
 
+#include "audit/screen/screen.h"
+
 #include <filesystem>
+#include <future>
 
 namespace hitproof::audit {
-namespace {} // namespace
+namespace {
+
+// A recording of this size may not have its temporary tables and sorts in memory.
+constexpr std::uintmax_t large_bytes = std::uintmax_t{1} << 30;
+
+// Both arms are checked before anything is read; the control arm beside the candidate. A file that
+// was found sound is not checked again when it is attached.
+schema::Recording open_beside(const std::string& dir, const std::string& reference) {
+  auto beside = std::async(std::launch::async, [&] {
+    if (std::filesystem::exists(reference))
+      static_cast<void>(schema::Recording::open_file(reference).ok());
+  });
+  auto recording = schema::Recording::open_existing(dir);
+  beside.get();
+  return require(std::move(recording));
+}
+
+} // namespace
 
 void require(const schema::Status& status) {
   if (!status.ok()) throw AuditError(status);
 }
 
 Context::Context(const std::string& dir)
-    : dir_(dir), recording_(require(schema::Recording::open_existing(dir))) {
+    : dir_(dir), recording_(open_beside(dir, reference_path())) {
   if (std::filesystem::exists(reference_path())) {
     require(recording_.attach(reference_path(), "reference"));
     has_reference_ = true;
   }
   // The joins' own indexes live in memory: spilled to files they would cost more than the reading.
+  // Those of a large recording do not fit there.
+  std::error_code error;
+  const bool large = std::filesystem::file_size(recording_.path(), error) > large_bytes;
   require(recording_.execute(
-      "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -262144; PRAGMA mmap_size = 1073741824"));
+      large ? "PRAGMA temp_store = FILE; PRAGMA cache_size = -131072; PRAGMA mmap_size = 134217728"
+            : "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -262144; PRAGMA mmap_size = "
+              "1073741824"));
   set_strangers_aside();
   arm_ = fact("arm");
   records_are_missing_ =
@@ -40,6 +65,14 @@ Context::Context(const std::string& dir)
     names_[{entries.integer(0), entries.integer(1)}] = entries.text(2);
   }
   require(entries.status());
+}
+
+Context::~Context() = default;
+
+void Context::look_at_all_records() { screen_ = screen::Screen::look(*this); }
+
+Context::Verified Context::archive_problems() const {
+  return verified_ ? verified_() : schema::verify_archive(dir_);
 }
 
 void Context::set_strangers_aside() {

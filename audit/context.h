@@ -2,16 +2,23 @@
 // travel as AuditError; audit_archive turns them into a Status.
 #pragma once
 
+#include "schema/archive.h"
 #include "schema/recording.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace hitproof::audit {
+
+namespace screen {
+class Screen;
+}
 
 class AuditError : public std::runtime_error {
  public:
@@ -28,6 +35,7 @@ class Context {
   // `dir` is the archive; opens its recording read-only and attaches the control arm's, where there
   // is one, under the name `reference`.
   explicit Context(const std::string& dir);
+  ~Context();
 
   const std::string& dir() const noexcept { return dir_; }
   schema::Recording& recording() noexcept { return recording_; }
@@ -51,6 +59,17 @@ class Context {
   // "layers.3.mla", or "entry 7" where the model registered no name.
   std::string entry_name(std::int64_t rank, std::int64_t entry) const;
 
+  // Reads all records once, so that queries have less to do (screen/look.h). Without it, or where
+  // the recording is of a form that it does not know, every query runs over all records.
+  void look_at_all_records();
+  // Null where nobody looked.
+  const screen::Screen* screen() const noexcept { return screen_.get(); }
+
+  // What verify_archive said of the folder; `verified` says where it comes from, once.
+  using Verified = schema::Result<std::vector<schema::ArchiveProblem>>;
+  void set_verified(std::function<Verified()> verified) { verified_ = std::move(verified); }
+  Verified archive_problems() const;
+
   schema::Query query(const std::string& sql);
   // First column of the first row; `fallback` where there is none or it is NULL.
   std::int64_t number(const std::string& sql, std::int64_t fallback = 0);
@@ -73,6 +92,8 @@ class Context {
   std::vector<std::int64_t> ranks_;
   const char* ranks_sql_ = "SELECT DISTINCT rank FROM entry WHERE origin = 0 ORDER BY rank";
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> names_;
+  std::function<Verified()> verified_;
+  std::unique_ptr<screen::Screen> screen_;
 };
 
 // Throws AuditError unless ok.

@@ -1,5 +1,6 @@
 #include "audit/reloads.h"
 
+#include "audit/screen/screen.h"
 #include "audit/trace.h"
 
 #include <algorithm>
@@ -68,6 +69,7 @@ const char* const difference_sql =
 // does, all counts seen are listed.
 void read_content(Context& context, Rows& rows) {
   std::map<std::int64_t, std::vector<std::int64_t>> some;
+  const screen::Reduced reduced(context, "reloads", content_sql);
   for_each(context, content_sql, rows, [&](ReloadRow& row, const schema::Query& q) {
     row.content_observed = true;
     some[row.request].push_back(q.integer(1));
@@ -79,16 +81,35 @@ void read_content(Context& context, Rows& rows) {
   }
 }
 
+// What chunks_sql and moved_sql give, where it was counted already.
+void take_loads(Context& context, Rows& rows) {
+  std::map<std::int64_t, ReloadRow*> by_request;
+  for (ReloadRow& row : rows)
+    by_request[row.request] = &row;
+  const auto& ranks = context.ranks();
+  for (const screen::Loaded& loaded : context.screen()->loaded()) {
+    const auto row = by_request.find(loaded.request);
+    if (row == by_request.end()) continue;
+    row->second->chunks = std::max(row->second->chunks, loaded.chunks);
+    const auto at = std::find(ranks.begin(), ranks.end(), loaded.rank);
+    if (at == ranks.end() || loaded.pages == 0) continue;
+    const auto i = static_cast<std::size_t>(at - ranks.begin());
+    row->second->rows[i] = loaded.pages;
+    row->second->bytes[i] = loaded.bytes;
+  }
+}
+
 void read_loads(Context& context, Rows& rows) {
   for_each(context, label_sql, rows,
            [](ReloadRow& row, const schema::Query& q) { row.label = q.integer(1); });
-  for_each(context, chunks_sql, rows,
-           [](ReloadRow& row, const schema::Query& q) { row.chunks = q.integer(1); });
   const auto& ranks = context.ranks();
   for (ReloadRow& row : rows) {
     row.rows.assign(ranks.size(), 0);
     row.bytes.assign(ranks.size(), 0);
   }
+  if (context.screen()) return take_loads(context, rows);
+  for_each(context, chunks_sql, rows,
+           [](ReloadRow& row, const schema::Query& q) { row.chunks = q.integer(1); });
   for_each(context, moved_sql, rows, [&](ReloadRow& row, const schema::Query& q) {
     const auto at = std::find(ranks.begin(), ranks.end(), q.integer(1));
     if (at == ranks.end()) return;

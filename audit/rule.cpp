@@ -1,6 +1,7 @@
 #include "audit/rule.h"
 
 #include "audit/proof.h"
+#include "audit/screen/screen.h"
 #include "audit/trace.h"
 #include "audit/witness.h"
 
@@ -112,16 +113,20 @@ void collect(Context& context, const Rule& rule, const char* sql_name, RuleRepor
   };
   // One kind may appear as fail and, where its evidence is missing, as inconclusive: two findings.
   std::map<std::pair<std::string, Verdict>, Group> groups;
-  auto q = context.query(rule_sql(sql_name));
-  while (q.next()) {
-    Violation v = read_violation(q);
-    if (v.effect == Verdict::fail && context.records_are_missing() && rests_on_absence(rule, v.id))
-      v.effect = Verdict::inconclusive;
-    if (each) each(v);
-    Group& group = groups[{v.id, v.effect}];
-    if (group.count++ == 0 || earlier(v.subject, group.first.subject)) group.first = std::move(v);
+  {
+    const screen::Reduced reduced(context, sql_name, rule_sql(sql_name));
+    auto q = context.query(reduced.sql());
+    while (q.next()) {
+      Violation v = read_violation(q);
+      if (v.effect == Verdict::fail && context.records_are_missing() &&
+          rests_on_absence(rule, v.id))
+        v.effect = Verdict::inconclusive;
+      if (each) each(v);
+      Group& group = groups[{v.id, v.effect}];
+      if (group.count++ == 0 || earlier(v.subject, group.first.subject)) group.first = std::move(v);
+    }
+    require(q.status());
   }
-  require(q.status());
   for (const auto& [key, group] : groups) {
     Finding f = make_finding(context, rule, group.first, group.count);
     f.counted = traced(context, std::string(sql_name) + ".sql",

@@ -1,6 +1,7 @@
 #include "audit/trace.h"
 
 #include "audit/rule.h"
+#include "audit/screen/screen.h"
 
 namespace hitproof::audit {
 namespace {
@@ -60,7 +61,9 @@ Trace joined(const Trace& first, const Trace& second) {
 
 Figure counted(Context& context, const char* source, std::string name, const std::string& sql) {
   const std::string statement = "SELECT COALESCE((" + one_line(sql) + "), 0)";
-  return {std::move(name), context.number(statement), traced(context, source, statement)};
+  const auto known = context.screen() ? context.screen()->figure(source, name) : std::nullopt;
+  const std::int64_t value = known ? *known : context.number(statement);
+  return {std::move(name), value, traced(context, source, statement)};
 }
 
 std::vector<Figure>
@@ -70,7 +73,12 @@ counted_together(Context& context, const char* source,
   std::string all;
   for (const auto& [name, expression] : columns)
     all += (all.empty() ? "SELECT " : ", ") + expression;
-  const auto row = context.first_row(all + " " + from, columns.size());
+  std::vector<std::int64_t> row;
+  for (const auto& [name, expression] : columns) {
+    const auto known = context.screen() ? context.screen()->figure(source, name) : std::nullopt;
+    if (known) row.push_back(*known);
+  }
+  if (row.size() != columns.size()) row = context.first_row(all + " " + from, columns.size());
   std::vector<Figure> figures;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const std::string one = "SELECT COALESCE(" + columns[i].second + ", 0) " + from;

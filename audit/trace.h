@@ -25,7 +25,8 @@ Trace traced(const Context& context, std::string source, std::string_view statem
 // One cell that shows the numbers of both, in this order.
 Trace joined(const Trace& first, const Trace& second);
 
-// A figure of one number: what `sql` selects, 0 where it selects nothing.
+// A figure of one number: what `sql` selects, 0 where it selects nothing. Figures that the look at
+// all records has counted (screen/screen.h) are taken from there; a test holds the two together.
 Figure counted(Context& context, const char* source, std::string name, const std::string& sql);
 
 // Figures that one pass over the records gives: the columns as (name, expression), and the text

@@ -129,7 +129,7 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   check_control_plan(context, rule, report);
   check_control_recording(context, report);
   std::int64_t problems = 0;
-  const auto archive = schema::verify_archive(context.dir());
+  const auto archive = context.archive_problems();
   if (!archive.ok()) {
     report.missing.push_back("the archive could not be verified: " + archive.status().message());
   } else {

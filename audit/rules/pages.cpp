@@ -1,6 +1,7 @@
 // Rule pages: bytes, coverage, addresses. The figures count page moves: announced pages that copies
 // were joined to, never what an announcement claims.
 #include "audit/rule.h"
+#include "audit/screen/screen.h"
 #include "audit/trace.h"
 
 #include <algorithm>
@@ -106,6 +107,17 @@ const std::set<std::string> mismatches = {
     "content_differs", "padding_differs",        "compare_found_difference",
     "copy_refused",    "load_differs_from_save", "object_of_another_page"};
 
+// What pages_moved.sql gives.
+std::vector<screen::Moved> page_moves(Context& context) {
+  if (context.screen()) return context.screen()->moved();
+  std::vector<screen::Moved> rows;
+  auto q = context.query(rule_sql("pages_moved"));
+  while (q.next())
+    rows.push_back({q.integer(0), q.integer(1), q.integer(2), q.integer(3), q.integer(4)});
+  require(q.status());
+  return rows;
+}
+
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   if (not_applicable_to_control(context, report)) return;
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> bad;
@@ -119,15 +131,13 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   std::int64_t rows[2] = {0, 0}, bytes[2] = {0, 0};
   std::map<std::int64_t, std::int64_t>
       covered; // rank -> entries moved in both directions, the fewer
-  auto q = context.query(rule_sql("pages_moved"));
-  while (q.next()) {
-    const std::int64_t rank = q.integer(0), direction = q.integer(1) != 0;
-    rows[direction] += q.integer(3);
-    bytes[direction] += q.integer(4);
-    const auto [at, first] = covered.try_emplace(rank, q.integer(2));
-    if (!first) at->second = std::min(at->second, q.integer(2));
+  for (const screen::Moved& m : page_moves(context)) {
+    const std::int64_t direction = m.direction != 0;
+    rows[direction] += m.pages;
+    bytes[direction] += m.bytes;
+    const auto [at, first] = covered.try_emplace(m.rank, m.entries);
+    if (!first) at->second = std::min(at->second, m.entries);
   }
-  require(q.status());
   std::int64_t least = 0;
   for (const auto& [rank, entries] : covered)
     least = least == 0 ? entries : std::min(least, entries);
