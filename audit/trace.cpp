@@ -4,7 +4,6 @@
 #include "audit/screen/screen.h"
 
 namespace hitproof::audit {
-namespace {
 
 std::string sql_quoted(const std::string& text) {
   std::string out = "'";
@@ -14,8 +13,6 @@ std::string sql_quoted(const std::string& text) {
   }
   return out + "'";
 }
-
-} // namespace
 
 std::string one_line(std::string_view sql) {
   std::string out;

@@ -17,6 +17,8 @@ struct Rule;
 
 // The statement on one line: comments and the closing semicolon are left out, quoted text is kept.
 std::string one_line(std::string_view sql);
+// As a string of SQL, in single quotes.
+std::string sql_quoted(const std::string& text);
 
 // `statement` as a reviewer must run it on data/recording.sqlite: with the control arm attached
 // where it is named, and without the transfers of engines that are not recorded.

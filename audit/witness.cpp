@@ -1,5 +1,7 @@
 #include "audit/witness.h"
 
+#include "audit/trace.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -172,19 +174,12 @@ std::string digits(const std::string& text) {
   return number ? text : "NULL";
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text)
-    out += c == '\'' ? std::string("''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string filled(const char* sql, const Subject& s) {
   const std::pair<const char*, std::string> values[] = {
       {":rank", literal(s.rank)},       {":transfer", literal(s.transfer)},
       {":request", literal(s.request)}, {":entry", literal(s.entry)},
       {":block", literal(s.block)},     {":op", literal(s.op)},
-      {":process", literal(s.process)}, {":expected", quoted(s.expected)},
+      {":process", literal(s.process)}, {":expected", sql_quoted(s.expected)},
       {":actual", digits(s.actual)},    {":at", literal(s.at_ns)}};
   std::string out = sql;
   for (const auto& [name, value] : values) {

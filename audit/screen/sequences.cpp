@@ -9,6 +9,17 @@ Sequences::Thread& Sequences::thread(std::int64_t process, std::int64_t thread) 
   return threads_[{process, thread}];
 }
 
+bool Sequences::reserve(Thread& thread, std::size_t words) {
+  if (words <= thread.seen.size()) return true;
+  // Numbers without gaps take a bit or two a record; this is 64 for every 128 bytes of the file.
+  const std::size_t most_words = (std::size_t{1} << 16) + static_cast<std::size_t>(most_ / 16);
+  const std::size_t all = words_ + words - thread.seen.size();
+  if (all > most_words) return countable_ = false;
+  words_ = all;
+  thread.seen.resize(words);
+  return true;
+}
+
 void Sequences::note(const schema::PageRows& page) {
   const std::int64_t *process = page.integers(0), *number = page.integers(1),
                      *seq = page.integers(2);
@@ -24,7 +35,7 @@ void Sequences::note(const schema::PageRows& page) {
     ++last->rows;
     last->last = std::max(last->last, n);
     const auto word = static_cast<std::size_t>(n >> 6);
-    if (word >= last->seen.size()) last->seen.resize(std::max(word + 1, word * 2));
+    if (word >= last->seen.size() && !reserve(*last, std::max(word + 1, word * 2))) continue;
     last->seen[word] |= std::uint64_t{1} << (n & 63);
   }
 }
@@ -35,7 +46,7 @@ void Sequences::add(const Sequences& other) {
     Thread& to = threads_[name];
     to.rows += from.rows;
     to.last = std::max(to.last, from.last);
-    if (to.seen.size() < from.seen.size()) to.seen.resize(from.seen.size());
+    if (!reserve(to, from.seen.size())) return;
     for (std::size_t i = 0; i < from.seen.size(); ++i)
       to.seen[i] |= from.seen[i];
   }

@@ -18,7 +18,8 @@ struct Numbered {
 
 class Sequences {
  public:
-  // Numbers above `most` are beyond what a recording of its size holds: not countable here.
+  // Numbers above `most` are beyond what a recording of its size holds, and so are far numbers in
+  // many threads, whose bits would take more than the file: not countable here.
   explicit Sequences(std::int64_t most) : most_(most) {}
 
   // Rows of one page; columns 0, 1, 2 are process, thread, seq.
@@ -35,7 +36,11 @@ class Sequences {
     std::vector<std::uint64_t> seen; // a bit each
   };
   Thread& thread(std::int64_t process, std::int64_t thread);
+  // Makes room for `words` of a thread; false, and no longer countable, where all would be too
+  // many.
+  bool reserve(Thread& thread, std::size_t words);
   std::int64_t most_;
+  std::size_t words_ = 0; // of all threads
   bool countable_ = true;
   std::map<std::pair<std::int64_t, std::int64_t>, Thread> threads_;
 };

@@ -61,6 +61,17 @@ TEST(Screen, TheGoodStudyIsTheSame) {
   expect_the_same(dir.path());
 }
 
+// A stranger's archive may say that thousands of threads wrote records with far numbers.
+TEST(Screen, FarNumbersInManyThreadsAreLeftToTheStatements) {
+  ScratchDir dir;
+  copy_good_study(dir.path());
+  change(dir.path(), "UPDATE order_op SET thread = 1000000 + rowid, seq = 20000 + rowid");
+  static_cast<void>(schema::close_archive(dir.path()).ok());
+  expect_the_same(dir.path());
+  const Report report = audit_or_throw(dir.path());
+  EXPECT_TRUE(has_finding(report, "evidence", "records_missing")) << findings_of(report);
+}
+
 class GoldenScreenTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(GoldenScreenTest, SaysWhatTheStatementsSay) {
