@@ -25,23 +25,13 @@ HITPROOF_BOTH Quad load_quad(std::uint64_t address) {
   return quad;
 }
 
-// Cached: a thread of a digest comes back for the rest of the line.
+// Cached: other threads read the same.
 HITPROOF_BOTH Quad load_quad_cached(std::uint64_t address) {
 #ifdef __CUDA_ARCH__
   const uint4 v = __ldg(reinterpret_cast<const uint4*>(address));
   return {{v.x, v.y, v.z, v.w}};
 #else
   return load_quad(address);
-#endif
-}
-
-HITPROOF_BOTH std::uint32_t load_word32_cached(std::uint64_t address) {
-#ifdef __CUDA_ARCH__
-  return __ldg(reinterpret_cast<const std::uint32_t*>(address));
-#else
-  std::uint32_t word;
-  std::memcpy(&word, reinterpret_cast<const void*>(address), sizeof word);
-  return word;
 #endif
 }
 

@@ -25,6 +25,7 @@
 
 namespace hitproof::kernels {
 
+inline constexpr std::uint32_t warp_lanes = 32;
 inline constexpr std::uint32_t chunk_bytes = 2048; // what one warp reads at once
 inline constexpr std::uint32_t leaf_bytes = 1024;  // schema::page_leaf_bytes
 inline constexpr std::uint64_t no_offset = ~std::uint64_t{0};

@@ -8,8 +8,6 @@
 
 namespace hitproof::kernels {
 
-inline constexpr std::uint32_t warp_lanes = 32;
-
 // Adds the lanes of a warp together and hands the sum to one of them; on the host each lane is a
 // warp of its own.
 HITPROOF_BOTH void add_lanes(std::uint64_t* where, std::uint64_t n, std::uint32_t lane) {

@@ -64,11 +64,12 @@ extern "C" __global__ void __launch_bounds__(tree_threads, 5)
                          TreeNode* segments, std::uint32_t* done) {
   __shared__ TreeTile tile;
   __shared__ SharedSegment shared[2];
+  __shared__ LeafStage stage[tree_threads];
   const TreeTarget to{tasks, roots, segments};
   const std::uint32_t index = blockIdx.x, thread = threadIdx.x;
   find_runs(tile, tasks, count, slots, index, thread);
   __syncthreads();
-  hash_leaves(tile, to, index, counts != 0, thread);
+  hash_leaves(tile, to, index, counts != 0, thread, stage[thread]);
   __syncthreads();
   climb_tile(tile, to, true, tile_levels - 1);
   hand_on(tile, lower, index, thread);

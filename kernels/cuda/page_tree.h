@@ -8,7 +8,7 @@
 // kept as the run's `part` and belongs to one thread from its leaf to its root.
 #pragma once
 
-#include "kernels/cuda/sha256_lane.h"
+#include "kernels/cuda/sha256_tree.h"
 
 namespace hitproof::kernels {
 
@@ -51,6 +51,8 @@ struct TreeTarget {
   TreeNode* segments;
 };
 
+HITPROOF_BOTH std::uint32_t smaller(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
+
 HITPROOF_BOTH void put_node(std::uint32_t (&to)[8][tile_nodes], std::uint32_t at,
                             const std::uint32_t (&state)[8]) {
   HITPROOF_UNROLL
@@ -87,19 +89,42 @@ HITPROOF_BOTH std::uint32_t part_of(const PageTask& t, std::uint32_t level, std:
   return at < nodes ? at : no_part;
 }
 
-HITPROOF_BOTH std::uint32_t smaller(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
-
 // ---- what a block has
 
-// The runs of tile `index` of the row of slots. Thread s < tile_runs looks at step s.
+// The last task that begins at or before `slot`. On the device all lanes of a warp ask together,
+// and look at 32 places at a time: what a search costs is its waits for memory.
+HITPROOF_BOTH std::uint32_t first_task(const PageTask* tasks, std::uint32_t count,
+                                       std::uint32_t slot, std::uint32_t lane) {
+#ifdef __CUDA_ARCH__
+  std::uint32_t low = 0, span = count;
+  while (span > 1) {
+    const std::uint32_t step = (span + warp_lanes - 1) / warp_lanes, at = lane * step;
+    const bool before = at < span && tasks[low + at].first_slot <= slot;
+    const std::uint32_t last = __popc(__ballot_sync(0xffffffffu, before)) - 1;
+    low += last * step;
+    span = smaller(step, span - last * step);
+  }
+  return low;
+#else
+  return task_at<&PageTask::first_slot>(tasks, count, slot);
+#endif
+}
+
+// The runs of tile `index` of the row of slots. Thread s < tile_runs looks at step s; threads of
+// the first warp come together.
 HITPROOF_BOTH void find_runs(TreeTile& tile, const PageTask* tasks, std::uint32_t count,
                              std::uint32_t slots, std::uint32_t index, std::uint32_t thread) {
+  if (thread >= warp_lanes) return;
+  const std::uint32_t begin = index * tile_leaves;
+  const std::uint32_t near = first_task(tasks, count, begin, thread);
   if (thread >= tile_runs) return;
-  const std::uint32_t begin = index * tile_leaves, slot = begin + thread * slot_step;
+  const std::uint32_t slot = begin + thread * slot_step;
   if (thread == 0) tile.single = false;
   tile.run_of[thread] = tile_runs;
   if (slot >= slots) return;
-  const std::uint32_t i = task_at<&PageTask::first_slot>(tasks, count, slot);
+  // Every task has a step of its own at least.
+  const std::uint32_t i =
+      near + task_at<&PageTask::first_slot>(tasks + near, smaller(count - near, tile_runs), slot);
   const PageTask t = tasks[i];
   const std::uint32_t segment = (slot - t.first_slot) / segment_leaves;
   const std::uint32_t segment_slot = t.first_slot + segment * segment_leaves;
@@ -144,17 +169,19 @@ HITPROOF_BOTH std::uint32_t run_of_part(const TreeTile& tile, std::uint32_t thre
 // ---- leaves
 
 HITPROOF_BOTH void hash_leaf(const PageTask& t, PageRoots& roots, std::uint32_t leaf,
-                             std::uint32_t end, bool counts, std::uint32_t (&state)[8]) {
+                             std::uint32_t end, bool counts, std::uint32_t (&state)[8],
+                             LeafStage& stage) {
   const std::uint32_t begin = leaf * leaf_bytes, bytes = smaller(end - begin, leaf_bytes);
   std::uint32_t nonzero = 0;
   // What lies behind the content is not counted; a leaf across its end is counted as cut.
-  sha256_leaf(t.address + begin, bytes, state, counts && begin + bytes <= t.content, nonzero);
+  sha256_leaf(t.address + begin, bytes, state, counts && begin + bytes <= t.content, nonzero,
+              stage);
   add_to(&roots.nonzero, nonzero);
 }
 
 // This thread's leaf, or the leaf that its run's content cuts. After find_runs and a barrier.
 HITPROOF_BOTH void hash_leaves(TreeTile& tile, const TreeTarget& to, std::uint32_t index,
-                               bool counts, std::uint32_t thread) {
+                               bool counts, std::uint32_t thread, LeafStage& stage) {
   const bool cut = thread >= tile_leaves;
   const std::uint32_t r = cut ? run_of_part(tile, thread) : run_at(tile, thread);
   if (r == tile_runs) return;
@@ -165,7 +192,7 @@ HITPROOF_BOTH void hash_leaves(TreeTile& tile, const TreeTarget& to, std::uint32
   if (cut && t.content % leaf_bytes == 0) return;
   const std::uint32_t leaf = index * tile_leaves + run.first + at - t.first_slot;
   std::uint32_t state[8];
-  hash_leaf(t, to.roots[run.task], leaf, cut ? t.content : t.bytes, counts, state);
+  hash_leaf(t, to.roots[run.task], leaf, cut ? t.content : t.bytes, counts, state, stage);
   if (cut)
     copy_state(tile.part[r], state);
   else

@@ -56,7 +56,8 @@ class Digest {
     const std::uint32_t count = static_cast<std::uint32_t>(tasks_.size());
     all(tree_threads,
         [&](auto i) { find_runs(*tile_, to_.tasks, count, layout_.slots, index, i); });
-    all(tree_threads, [&](auto i) { hash_leaves(*tile_, to_, index, counts_, i); });
+    LeafStage stage;
+    all(tree_threads, [&](auto i) { hash_leaves(*tile_, to_, index, counts_, i, stage); });
     climb_tile(true, tile_levels - 1);
     all(tree_threads, [&](auto i) { hand_on(*tile_, lower_.data(), index, i); });
     const SharedSegment shared[2] = {shared_segment(*tile_, to_.tasks, false),
