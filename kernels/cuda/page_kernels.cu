@@ -16,25 +16,25 @@ __device__ void walk(const PageTask* tasks, std::uint32_t count, std::uint32_t c
                  gridDim.x * blockDim.x / warp_lanes, threadIdx.x % warp_lanes);
 }
 
-__device__ void climb_tile(TreeTile& tile, const TreeTarget& to, bool leaves,
+__device__ void climb_tile(TreeTile& tile, const TreeTarget& to, std::uint32_t thread, bool leaves,
                            std::uint32_t levels) {
-  begin_climb(tile, to, leaves, threadIdx.x);
+  at_places(thread, [&](std::uint32_t place) { begin_climb(tile, to, leaves, place); });
   for (std::uint32_t step = 0; step < levels; ++step) {
-    climb(tile, to, step, threadIdx.x);
+    at_places(thread, [&](std::uint32_t place) { climb(tile, to, step, place); });
     __syncthreads();
   }
 }
 
 // `nodes` nodes at `level` of a page, from number `first` on, which stand in `row`.
-__device__ void climb_row(TreeTile& tile, const TreeTarget& to, std::uint32_t task,
-                          std::uint32_t level, std::uint32_t first, std::uint32_t nodes,
-                          const TreeNode* row) {
+__device__ void climb_row(TreeTile& tile, const TreeTarget& to, std::uint32_t thread,
+                          std::uint32_t task, std::uint32_t level, std::uint32_t first,
+                          std::uint32_t nodes, const TreeNode* row) {
   __syncthreads();
-  if (threadIdx.x == 0) one_run(tile, to.tasks, task, level, first, nodes);
+  if (thread == 0) one_run(tile, to.tasks, task, level, first, nodes);
   __syncthreads();
-  take_up(tile, row, threadIdx.x);
+  at_places(thread, [&](std::uint32_t place) { take_up(tile, row, place); });
   __syncthreads();
-  climb_tile(tile, to, false, tile_levels);
+  climb_tile(tile, to, thread, false, tile_levels);
 }
 
 __device__ std::uint64_t global_time() {
@@ -58,7 +58,7 @@ HITPROOF_WALK(hitproof_page_copy, Copy)
 
 // A block a tile of leaves; the last block at a segment goes on to the segment's node. `done` (one
 // per segment) is zero before and after.
-extern "C" __global__ void __launch_bounds__(tree_threads, 5)
+extern "C" __global__ void __launch_bounds__(tree_threads, 7)
     hitproof_page_digest(const PageTask* tasks, std::uint32_t count, std::uint32_t slots,
                          PageRoots* roots, std::uint32_t counts, TreeNode* lower,
                          TreeNode* segments, std::uint32_t* done) {
@@ -69,10 +69,12 @@ extern "C" __global__ void __launch_bounds__(tree_threads, 5)
   const std::uint32_t index = blockIdx.x, thread = threadIdx.x;
   find_runs(tile, tasks, count, slots, index, thread);
   __syncthreads();
-  hash_leaves(tile, to, index, counts != 0, thread, stage[thread]);
+  at_places(thread, [&](std::uint32_t place) {
+    hash_leaves(tile, to, index, counts != 0, place, stage[thread]);
+  });
   __syncthreads();
-  climb_tile(tile, to, true, tile_levels - 1);
-  hand_on(tile, lower, index, thread);
+  climb_tile(tile, to, thread, true, tile_levels - 1);
+  at_places(thread, [&](std::uint32_t place) { hand_on(tile, lower, index, place); });
   __threadfence();
   __syncthreads();
   if (thread < 2) {
@@ -87,7 +89,8 @@ extern "C" __global__ void __launch_bounds__(tree_threads, 5)
   for (const SharedSegment& s : shared) {
     if (s.tiles == 0) continue;
     __threadfence();
-    climb_row(tile, to, s.task, leaf_levels, s.number * tile_nodes, s.nodes, lower + s.first_row);
+    climb_row(tile, to, thread, s.task, leaf_levels, s.number * tile_nodes, s.nodes,
+              lower + s.first_row);
   }
 }
 
@@ -96,13 +99,14 @@ extern "C" __global__ void __launch_bounds__(tree_threads)
     hitproof_page_digest_top(const PageTask* tasks, PageRoots* roots, TreeNode* segments) {
   __shared__ TreeTile tile;
   const TreeTarget to{tasks, roots, segments};
+  const std::uint32_t thread = threadIdx.x;
   const PageTask t = tasks[blockIdx.x];
   TreeNode* const row = segments + t.first_segment;
   std::uint32_t nodes = segments_of(t.bytes);
   for (std::uint32_t level = segment_levels; nodes > 1; level += tile_levels) {
     for (std::uint32_t first = 0; first < nodes; first += tile_nodes) {
       __threadfence();
-      climb_row(tile, to, blockIdx.x, level, first, smaller(tile_nodes, nodes - first),
+      climb_row(tile, to, thread, blockIdx.x, level, first, smaller(tile_nodes, nodes - first),
                 row + first);
     }
     nodes = (nodes - 1) / tile_nodes + 1;

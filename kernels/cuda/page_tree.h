@@ -16,8 +16,11 @@ inline constexpr std::uint32_t tile_leaves = 128;
 inline constexpr std::uint32_t tile_runs = tile_leaves / slot_step;
 inline constexpr std::uint32_t tile_nodes = 1u << (segment_levels - leaf_levels); // of a segment
 inline constexpr std::uint32_t tile_levels = 8; // most that one tile climbs
-// One warp more than leaves: for the parts. Thread tile_leaves + r has run r's.
-inline constexpr std::uint32_t tree_threads = tile_leaves + 32;
+// A place a leaf, and one a run for its part: place tile_leaves + r has run r's. The threads of the
+// last warp have two places, for parts are few and a warp of their own would take registers from
+// others.
+inline constexpr std::uint32_t tree_threads = tile_leaves;
+inline constexpr std::uint32_t tree_places = tile_leaves + warp_lanes;
 static_assert(tile_nodes <= 2 * tile_leaves && tile_nodes == 1u << tile_levels);
 static_assert(tile_runs <= 32 && segment_leaves % tile_leaves == 0);
 
@@ -25,6 +28,15 @@ static_assert(tile_runs <= 32 && segment_leaves % tile_leaves == 0);
 struct TreeNode {
   std::uint32_t node[8], part[8];
 };
+
+// Calls `work` with each place of this thread.
+template <class Work> HITPROOF_BOTH void at_places(std::uint32_t thread, const Work& work) {
+  HITPROOF_ROLLED
+  for (std::uint32_t place = thread; place < tree_places; place += warp_lanes) {
+    work(place);
+    if (place + warp_lanes < tile_leaves) return;
+  }
+}
 
 inline constexpr std::uint32_t no_part = 0xffffffffu;
 
@@ -158,10 +170,10 @@ HITPROOF_BOTH void one_run(TreeTile& tile, const PageTask* tasks, std::uint32_t 
 HITPROOF_BOTH std::uint32_t run_at(const TreeTile& tile, std::uint32_t place) {
   return tile.single ? 0 : tile.run_of[place / slot_step];
 }
-// The run whose part this thread has; tile_runs where it has none.
-HITPROOF_BOTH std::uint32_t run_of_part(const TreeTile& tile, std::uint32_t thread) {
-  const std::uint32_t r = thread - tile_leaves;
-  if (thread < tile_leaves || r >= tile_runs) return tile_runs;
+// The run whose part this place has; tile_runs where it has none.
+HITPROOF_BOTH std::uint32_t run_of_part(const TreeTile& tile, std::uint32_t place) {
+  const std::uint32_t r = place - tile_leaves;
+  if (place < tile_leaves || r >= tile_runs) return tile_runs;
   if (tile.single ? r != 0 : tile.run_of[r] != r) return tile_runs;
   return tile.run[r].part == no_part ? tile_runs : r;
 }
@@ -179,14 +191,14 @@ HITPROOF_BOTH void hash_leaf(const PageTask& t, PageRoots& roots, std::uint32_t 
   add_to(&roots.nonzero, nonzero);
 }
 
-// This thread's leaf, or the leaf that its run's content cuts. After find_runs and a barrier.
+// This place's leaf, or the leaf that its run's content cuts. After find_runs and a barrier.
 HITPROOF_BOTH void hash_leaves(TreeTile& tile, const TreeTarget& to, std::uint32_t index,
-                               bool counts, std::uint32_t thread, LeafStage& stage) {
-  const bool cut = thread >= tile_leaves;
-  const std::uint32_t r = cut ? run_of_part(tile, thread) : run_at(tile, thread);
+                               bool counts, std::uint32_t place, LeafStage& stage) {
+  const bool cut = place >= tile_leaves;
+  const std::uint32_t r = cut ? run_of_part(tile, place) : run_at(tile, place);
   if (r == tile_runs) return;
   const TreeRun& run = tile.run[r];
-  const std::uint32_t at = cut ? run.part : thread - run.first;
+  const std::uint32_t at = cut ? run.part : place - run.first;
   if (at >= run.nodes) return;
   const PageTask& t = to.tasks[run.task];
   if (cut && t.content % leaf_bytes == 0) return;
@@ -196,7 +208,7 @@ HITPROOF_BOTH void hash_leaves(TreeTile& tile, const TreeTarget& to, std::uint32
   if (cut)
     copy_state(tile.part[r], state);
   else
-    put_node(tile.node[0], thread, state);
+    put_node(tile.node[0], place, state);
 }
 
 // ---- levels
@@ -228,9 +240,9 @@ HITPROOF_BOTH void finish_part(const TreeRun& run, const TreeTarget& to,
 // Before the first level: takes up parts that are whole nodes, and finishes runs of one node or
 // none. `leaves`: the tile is one of leaves. A barrier before it.
 HITPROOF_BOTH void begin_climb(TreeTile& tile, const TreeTarget& to, bool leaves,
-                               std::uint32_t thread) {
+                               std::uint32_t place) {
   std::uint32_t state[8];
-  if (const std::uint32_t r = run_of_part(tile, thread); r != tile_runs) {
+  if (const std::uint32_t r = run_of_part(tile, place); r != tile_runs) {
     const TreeRun& run = tile.run[r];
     if (leaves && to.tasks[run.task].content % leaf_bytes == 0) {
       get_node(tile.node[0], run.first + run.part, state);
@@ -238,15 +250,15 @@ HITPROOF_BOTH void begin_climb(TreeTile& tile, const TreeTarget& to, bool leaves
     }
     if (run.ends && run.nodes == 1) finish_part(run, to, tile.part[r]);
   }
-  if (thread >= tile_leaves) return;
-  const std::uint32_t r = run_at(tile, thread);
+  if (place >= tile_leaves) return;
+  const std::uint32_t r = run_at(tile, place);
   if (r == tile_runs) return;
   const TreeRun& run = tile.run[r];
-  if (thread != run.first || !run.ends || run.nodes > 1) return;
+  if (place != run.first || !run.ends || run.nodes > 1) return;
   if (run.nodes == 0)
     sha256_of_nothing(state);
   else
-    get_node(tile.node[0], thread, state);
+    get_node(tile.node[0], place, state);
   finish_node(run, to, state);
 }
 
@@ -254,16 +266,16 @@ HITPROOF_BOTH void begin_climb(TreeTile& tile, const TreeTarget& to, bool leaves
 // stops at the level that is handed on; until then its last node is carried along. One copy of this
 // in a program: the code of a hash is long, and a processor fetches it slowly once it has several.
 HITPROOF_BOTH_ONCE void climb(TreeTile& tile, const TreeTarget& to, std::uint32_t step,
-                              std::uint32_t thread) {
-  const bool is_part = thread >= tile_leaves;
-  const std::uint32_t r = is_part ? run_of_part(tile, thread) : run_at(tile, thread);
+                              std::uint32_t place) {
+  const bool is_part = place >= tile_leaves;
+  const std::uint32_t r = is_part ? run_of_part(tile, place) : run_at(tile, place);
   if (r == tile_runs) return;
   const TreeRun& run = tile.run[r];
   if (run.nodes == 0 || (!run.ends && step >= leaf_levels)) return;
   const std::uint32_t nodes = ((run.nodes - 1) >> step) + 1;
   if (nodes == 1 && run.ends) return;
   const auto& from = tile.node[step & 1];
-  const std::uint32_t part = run.part >> step, parent = thread - run.first;
+  const std::uint32_t part = run.part >> step, parent = place - run.first;
   // Where the left child is, and whether there is a right one beside it.
   const std::uint32_t left = is_part ? part & ~1u : 2 * parent;
   if (left >= nodes) return;
@@ -287,7 +299,7 @@ HITPROOF_BOTH_ONCE void climb(TreeTile& tile, const TreeTarget& to, std::uint32_
   } else if (finishes) {
     finish_node(run, to, state);
   } else {
-    put_node(tile.node[(step + 1) & 1], thread, state);
+    put_node(tile.node[(step + 1) & 1], place, state);
   }
 }
 
@@ -296,9 +308,9 @@ HITPROOF_BOTH_ONCE void climb(TreeTile& tile, const TreeTarget& to, std::uint32_
 // Hands the nodes of runs that do not end in this tile of leaves to the row over the slots. After
 // leaf_levels steps and a barrier.
 HITPROOF_BOTH void hand_on(const TreeTile& tile, TreeNode* row, std::uint32_t index,
-                           std::uint32_t thread) {
-  const bool is_part = thread >= tile_leaves;
-  const std::uint32_t r = is_part ? run_of_part(tile, thread) : run_at(tile, thread);
+                           std::uint32_t place) {
+  const bool is_part = place >= tile_leaves;
+  const std::uint32_t r = is_part ? run_of_part(tile, place) : run_at(tile, place);
   if (r == tile_runs || tile.run[r].ends) return;
   const TreeRun& run = tile.run[r];
   TreeNode* const out = row + (index * tile_leaves + run.first) / slot_step;
@@ -306,9 +318,9 @@ HITPROOF_BOTH void hand_on(const TreeTile& tile, TreeNode* row, std::uint32_t in
     copy_state(out[run.part >> leaf_levels].part, tile.part[r]);
     return;
   }
-  const std::uint32_t at = thread - run.first;
+  const std::uint32_t at = place - run.first;
   if (at <= (run.nodes - 1) >> leaf_levels)
-    get_node(tile.node[leaf_levels & 1], thread, out[at].node);
+    get_node(tile.node[leaf_levels & 1], place, out[at].node);
 }
 
 // A segment that this tile shares with other tiles: the run at its begin (`last` false) or at its
@@ -351,14 +363,14 @@ HITPROOF_BOTH void load_state(const std::uint32_t (&from)[8], std::uint32_t (&st
 #endif
   }
 }
-HITPROOF_BOTH void take_up(TreeTile& tile, const TreeNode* row, std::uint32_t thread) {
+HITPROOF_BOTH void take_up(TreeTile& tile, const TreeNode* row, std::uint32_t place) {
   const TreeRun& run = tile.run[0];
   std::uint32_t state[8];
-  for (std::uint32_t at = thread; at < run.nodes; at += tree_threads) {
+  for (std::uint32_t at = place; at < run.nodes; at += tree_places) {
     load_state(row[at].node, state);
     put_node(tile.node[0], at, state);
   }
-  if (run_of_part(tile, thread) != 0) return;
+  if (run_of_part(tile, place) != 0) return;
   load_state(row[run.part].part, state);
   copy_state(tile.part[0], state);
 }

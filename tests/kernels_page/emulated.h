@@ -42,14 +42,14 @@ class Digest {
 
  private:
   void climb_tile(bool leaves, std::uint32_t levels) {
-    all(tree_threads, [&](auto i) { begin_climb(*tile_, to_, leaves, i); });
+    all(tree_places, [&](auto i) { begin_climb(*tile_, to_, leaves, i); });
     for (std::uint32_t step = 0; step < levels; ++step)
-      all(tree_threads, [&](auto i) { climb(*tile_, to_, step, i); });
+      all(tree_places, [&](auto i) { climb(*tile_, to_, step, i); });
   }
   void climb_row(std::uint32_t task, std::uint32_t level, std::uint32_t first, std::uint32_t nodes,
                  const TreeNode* row) {
     one_run(*tile_, to_.tasks, task, level, first, nodes);
-    all(tree_threads, [&](auto i) { take_up(*tile_, row, i); });
+    all(tree_places, [&](auto i) { take_up(*tile_, row, i); });
     climb_tile(false, tile_levels);
   }
   void leaves(std::uint32_t index) {
@@ -57,9 +57,9 @@ class Digest {
     all(tree_threads,
         [&](auto i) { find_runs(*tile_, to_.tasks, count, layout_.slots, index, i); });
     LeafStage stage;
-    all(tree_threads, [&](auto i) { hash_leaves(*tile_, to_, index, counts_, i, stage); });
+    all(tree_places, [&](auto i) { hash_leaves(*tile_, to_, index, counts_, i, stage); });
     climb_tile(true, tile_levels - 1);
-    all(tree_threads, [&](auto i) { hand_on(*tile_, lower_.data(), index, i); });
+    all(tree_places, [&](auto i) { hand_on(*tile_, lower_.data(), index, i); });
     const SharedSegment shared[2] = {shared_segment(*tile_, to_.tasks, false),
                                      shared_segment(*tile_, to_.tasks, true)};
     for (const SharedSegment& s : shared) {
