@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 namespace hitproof::cli {
 namespace {
@@ -27,7 +28,8 @@ struct AuditCommand : Command {
   }
 
   void add(CLI::App& app) override {
-    app.add_option("DIR", dir, "Folder of the archive (contains data/recording.sqlite)");
+    app.add_option("DIR", dir, "Folder of the archive (contains data/recording.sqlite)")
+        ->type_name("DIR");
     app.add_option("--sql", show_sql,
                    "Print the query that lists the violations of a rule, and stop")
         ->type_name("RULE");
@@ -47,7 +49,10 @@ struct AuditCommand : Command {
       complain("no rule query '" + show_sql + "'", "choose one of: " + known);
       return exit_usage;
     }
-    std::cout << sql;
+    if (common.json)
+      std::cout << nlohmann::ordered_json{{"rule", show_sql}, {"sql", sql}}.dump(2) << "\n";
+    else
+      std::cout << sql;
     return exit_pass;
   }
 

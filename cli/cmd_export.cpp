@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace hitproof::cli {
@@ -31,6 +32,8 @@ struct ExportCommand : Command {
   bool despite_damage = false;
   FleetOptions fleet; // parquet
   Format format = Format::csv;
+  const CLI::Option* format_option = nullptr;
+  mutable std::vector<std::string> written; // paths, for --json
 
   const char* name() const override { return "export"; }
   const char* summary() const override {
@@ -46,13 +49,14 @@ struct ExportCommand : Command {
   void add(CLI::App& app) override {
     std::vector<std::string> formats = export_formats();
     formats.emplace_back("parquet"); // records, where the others are what an audit found
-    app.add_option("DIR", dirs, "Folders of archives");
-    app.add_option("--format", format_name, joined(formats))
-        ->check(CLI::IsMember(formats))
-        ->capture_default_str();
+    app.add_option("DIR", dirs, "Folders of archives")->type_name("DIR");
+    format_option = app.add_option("--format", format_name, "What to write (docs/exports.md)")
+                        ->check(CLI::IsMember(formats))
+                        ->capture_default_str();
     app.add_option("--out", out_dir,
                    "Folder for the files (csv, latex, svg: one a table or figure); without it "
-                   "everything goes to stdout");
+                   "everything goes to stdout")
+        ->type_name("DIR");
     app.add_option("--table", only,
                    "One table alone (csv, latex, json), or one figure (svg); a wrong name is "
                    "answered with those there are");
@@ -108,12 +112,14 @@ struct ExportCommand : Command {
     return !error;
   }
 
-  static bool close_file(std::ofstream& file, const std::string& path) {
+  bool close_file(std::ofstream& file, const std::string& path) const {
     file.close();
     if (!file)
       complain("write " + path + " failed", "check the room and the rights of this folder");
-    if (file) std::cout << path << "\n";
-    return bool(file);
+    if (!file) return false;
+    written.push_back(path);
+    if (!common.json) std::cout << path << "\n";
+    return true;
   }
 
   // One file a part; several archives get a folder each, named by their place.
@@ -170,7 +176,32 @@ struct ExportCommand : Command {
     return close_file(file, path) ? exit_pass : exit_usage;
   }
 
+  void print_written() const {
+    const nlohmann::ordered_json j = {
+        {"format", format_name}, {"archives", dirs}, {"files", written}};
+    std::cout << j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  }
+
+  // --json without a folder asks for the export itself as JSON.
+  bool settle_json() {
+    if (!common.json || !out_dir.empty() || format_name == "json") return true;
+    if (format_option->count() > 0) {
+      complain("--json prints JSON, and format " + format_name + " is none",
+               "leave out one of them, or name a folder with --out: --json then lists the files");
+      return false;
+    }
+    format_name = "json";
+    return true;
+  }
+
   int run() override {
+    const int code = write();
+    if (code == exit_pass && common.json && !out_dir.empty() && format_name != "parquet")
+      print_written();
+    return code;
+  }
+
+  int write() {
     if (format_name == "parquet") {
       fleet.dirs = dirs;
       fleet.quiet = common.quiet;
@@ -180,7 +211,7 @@ struct ExportCommand : Command {
       complain("export needs archives", "name their folders (--from LIST with --format parquet)");
       return exit_usage;
     }
-    if (common.json) format_name = "json";
+    if (!settle_json()) return exit_usage;
     format_of(format_name, &format);
     if (format == Format::sarif && dirs.size() > most_sarif_runs) {
       complain("a SARIF file may hold at most 20 runs, one an archive",

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 namespace hitproof::cli {
 namespace {
@@ -28,7 +29,9 @@ struct KeygenCommand : Command {
       return exit_usage;
     }
     if (common.json) {
-      std::cout << "{\"key\": \"" << key->id() << "\"}\n";
+      const nlohmann::ordered_json j = {
+          {"key", key->id()}, {"private", out}, {"public", out + ".pub"}};
+      std::cout << j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
       return exit_pass;
     }
     std::cout << "Key " << key->id() << ": private in " << out << ", public in " << out

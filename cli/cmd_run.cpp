@@ -7,6 +7,8 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 
 namespace hitproof::cli {
@@ -31,10 +33,12 @@ struct RunCommand : Command {
            "  hitproof inspect out/mine\n";
   }
   void add(CLI::App& app) override {
-    app.add_option("--out", out, "Folder of the recording; must not exist or be empty")->required();
+    app.add_option("--out", out, "Folder of the recording; must not exist or be empty")
+        ->type_name("DIR")
+        ->required();
     app.add_option("--probes", probes.probes,
-                   "all, digests (of announced pages at both ends, nothing else), metadata (calls "
-                   "and announcements only) or off")
+                   "What the probe does: all, digests (of announced pages at both ends, nothing "
+                   "else), metadata (calls and announcements only) or nothing")
         ->check(CLI::IsMember({"all", "digests", "metadata", "off"}))
         ->capture_default_str();
     app.add_option("--save-delay-ms", probes.save_delay_ms,
@@ -45,7 +49,17 @@ struct RunCommand : Command {
         "--cross-check", cross_check,
         "Count the bytes of copies by CUPTI as well, for rule crosscheck; slower, on a GPU "
         "only, and with --probes metadata, because page work makes copies of its own");
-    app.add_option("command", program, "The program and its arguments, after --")->required();
+    app.add_option("COMMAND", program, "The program and its arguments, after --")
+        ->type_name("COMMAND")
+        ->required();
+  }
+
+  void print_json(int status) const {
+    nlohmann::ordered_json j = {{"archive", out}, {"program", program}};
+    j["exit_code"] = WIFEXITED(status) ? nlohmann::ordered_json(WEXITSTATUS(status)) : nullptr;
+    j["signal"] = WIFSIGNALED(status) ? nlohmann::ordered_json(WTERMSIG(status)) : nullptr;
+    j["next"] = "hitproof audit " + out;
+    std::cout << j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   }
 
   int run() override {
@@ -56,7 +70,8 @@ struct RunCommand : Command {
     }
     auto created = Recorder::create(out);
     if (!created.ok()) {
-      complain(created.status().message());
+      complain(created.status().message(),
+               "name with --out a new folder on a disk with room, where you may write");
       return exit_usage;
     }
     Recorder& recorder = **created;
@@ -65,6 +80,7 @@ struct RunCommand : Command {
     ProcessOptions options;
     options.command = program;
     options.set_env = recorder.environment(probes);
+    options.stdout_on_stderr = common.json; // stdout holds the document alone
     if (cross_check) options.set_env["HITPROOF_CUPTI"] = "1";
     if (probes.probes != "off") {
       const char* before = std::getenv("LD_PRELOAD");
@@ -100,6 +116,7 @@ struct RunCommand : Command {
                "hitproof inspect " + out + " shows what is there");
       return exit_usage;
     }
+    if (common.json) print_json(status);
     if (!common.quiet)
       std::fprintf(stderr, "hitproof: %s %s; recorded in %s\nhitproof: next: hitproof audit %s\n",
                    program[0].c_str(), describe_exit(status).c_str(), out.c_str(), out.c_str());

@@ -55,13 +55,13 @@ struct StudyCommand : Command {
   void add(CLI::App& app) override {
     auto* study = app.add_subcommand("boundary", "Lengths around multiples of the checkpoint "
                                                  "interval: cold, two interposers, reset, reload");
+    study->footer(examples());
     app.require_subcommand(1);
     study->fallthrough(); // --json and --quiet are the study command's
-    std::string breaks = "Break the candidate on purpose: ";
+    std::vector<std::string> breaks;
     for (const auto& spec : break_specs())
-      breaks += (&spec == &break_specs().front() ? "" : ", ") + spec.name;
-    study->add_option("--preset", options.preset, "Dimensions of the model: micro, tiny or paper")
-        ->capture_default_str();
+      breaks.push_back(spec.name);
+    add_preset_option(*study, options.preset, "Dimensions of the model");
     add_device_options(*study, options.device, options.gpus);
     add_rank_options(*study, options.tp, options.collectives);
     study
@@ -73,18 +73,20 @@ struct StudyCommand : Command {
                      "External lookup: strict, or full (the faulty one)")
         ->check(CLI::IsMember({"strict", "full"}))
         ->capture_default_str();
-    study->add_option("--arms", arms, "control, candidate or both")
+    study->add_option("--arms", arms, "Arms to run")
         ->check(CLI::IsMember({"control", "candidate", "both"}))
         ->capture_default_str();
-    study->add_option("--reference", options.reference,
-                      "Archive of a control arm run before, for --arms candidate");
+    study
+        ->add_option("--reference", options.reference,
+                     "Archive of a control arm run before, for --arms candidate")
+        ->type_name("DIR");
     study->add_option("--tokens", options.tokens, "Tokens to generate per operation")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
     study
         ->add_option("--probes", options.probes,
-                     "all, digests (of pages at both ends, nothing else), metadata (calls and "
-                     "announcements only) or off")
+                     "What the probe does: all, digests (of pages at both ends, nothing else), "
+                     "metadata (calls and announcements only) or nothing")
         ->check(CLI::IsMember({"all", "digests", "metadata", "off"}))
         ->capture_default_str();
     study
@@ -92,9 +94,8 @@ struct StudyCommand : Command {
                      "Delay put into every save, milliseconds")
         ->check(CLI::Range(0, 60000))
         ->capture_default_str();
-    study->add_option("--break", options.break_name, breaks)->check([](const std::string& name) {
-      return name.empty() || find_break(name) ? std::string() : "no such break: " + name;
-    });
+    study->add_option("--break", options.break_name, "Break the candidate on purpose")
+        ->check(CLI::IsMember(breaks));
     study
         ->add_option("--tail-effect", options.tail_effect,
                      "Diagnostic: record pooled keys and flip one byte of each tail at the "
@@ -115,6 +116,7 @@ struct StudyCommand : Command {
         ->add_option(
             "--out", out,
             "Folder for the archives (control, candidate); none of them may hold anything yet")
+        ->type_name("DIR")
         ->required();
   }
 
@@ -135,9 +137,10 @@ struct StudyCommand : Command {
              ", or name a folder elsewhere with --out, and run the study again";
     if (!dir.empty())
       text += (text.empty() ? "" : "; ") + ("hitproof inspect " + dir) + " shows what was recorded";
-    if (text.empty() && status.code() == schema::Code::invalid_argument)
-      text = "hitproof study boundary --help lists the options and their ranges";
-    return text;
+    if (!text.empty()) return text;
+    return status.code() == schema::Code::unsupported
+               ? "run it where the message's demand is met, or with --device sim"
+               : "hitproof study boundary --help lists the options and their ranges";
   }
 
   int run() override {

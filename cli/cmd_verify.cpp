@@ -29,7 +29,7 @@ struct VerifyCommand : Command {
            "  (cd out/demo/candidate && sha256sum -c manifest-sha256.txt)\n";
   }
   void add(CLI::App& app) override {
-    app.add_option("DIR", dir, "Folder of the archive")->required();
+    app.add_option("DIR", dir, "Folder of the archive")->type_name("DIR")->required();
     app.add_option("--key", key_file,
                    "Public Ed25519 key (PEM) that must have signed the archive's attestation")
         ->type_name("PUB");
