@@ -59,7 +59,12 @@ int wrong_use(const CLI::App& app, const CLI::ParseError& error) {
   const manual::CommandText command = manual::read_command(at);
   const std::string help = command.path + " --help";
   const bool lacks = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
-  if (lacks && !command.commands.empty())
+  const std::vector<std::string> unknown = app.remaining(true);
+  // A word that was not understood is more often why something is lacking than the other way round.
+  if (lacks && !unknown.empty())
+    complain(command.path + " does not know '" + unknown.front() + "'",
+             help + " lists what it knows");
+  else if (lacks && !command.commands.empty())
     complain(command.path + " needs a command",
              "choose one of: " + names_below(at) + "; " + help + " says what they do");
   else if (lacks)

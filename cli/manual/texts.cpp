@@ -126,7 +126,7 @@ const std::vector<std::string>& opening() {
       "Results go to stdout, talk and progress to stderr. The last line of a result is a verdict "
       "in plain words, then the next command to type. Progress is drawn as a bar on a terminal "
       "alone; elsewhere a plain line comes at most every ten seconds, and none with --quiet. With "
-      "--json stdout holds one JSON document and nothing else.",
+      "--json stdout holds one JSON document and nothing else; docs/json has the schemas.",
   };
   return list;
 }
