@@ -2,12 +2,12 @@
 #include "audit/audit.h"
 #include "audit/json.h"
 #include "audit/rule.h"
+#include "cli/document.h"
 #include "cli/recovery.h"
 #include "cli/report_output.h"
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 namespace hitproof::cli {
 namespace {
@@ -50,7 +50,7 @@ struct AuditCommand : Command {
       return exit_usage;
     }
     if (common.json)
-      std::cout << nlohmann::ordered_json{{"rule", show_sql}, {"sql", sql}}.dump(2) << "\n";
+      std::cout << document({{"rule", show_sql}, {"sql", std::string(sql)}});
     else
       std::cout << sql;
     return exit_pass;

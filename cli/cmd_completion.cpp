@@ -1,10 +1,10 @@
 // hitproof completion: what makes the tab key know the commands.
 #include "cli/command.h"
+#include "cli/document.h"
 #include "cli/manual/manual.h"
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 namespace hitproof::cli {
 namespace {
@@ -35,7 +35,7 @@ struct CompletionCommand : Command {
                                : shell == "zsh" ? manual::zsh_completion(all)
                                                 : manual::fish_completion(all);
     if (common.json)
-      std::cout << nlohmann::ordered_json{{"shell", shell}, {"script", script}}.dump(2) << "\n";
+      std::cout << document({{"shell", shell}, {"script", script}});
     else
       std::cout << script;
     return exit_pass;

@@ -1,5 +1,6 @@
 // hitproof export: what an audit found, in the formats that papers, people and CI systems read.
 #include "audit/dossier.h"
+#include "cli/document.h"
 #include "cli/fleet/export_parquet.h"
 #include "cli/output.h"
 #include "cli/report_output.h"
@@ -9,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace hitproof::cli {
@@ -177,9 +177,7 @@ struct ExportCommand : Command {
   }
 
   void print_written() const {
-    const nlohmann::ordered_json j = {
-        {"format", format_name}, {"archives", dirs}, {"files", written}};
-    std::cout << j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << document({{"format", format_name}, {"archives", dirs}, {"files", written}});
   }
 
   // --json without a folder asks for the export itself as JSON.

@@ -1,10 +1,10 @@
 // hitproof keygen: a key pair to sign archives with.
 #include "cli/command.h"
+#include "cli/document.h"
 #include "schema/signing_key.h"
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 namespace hitproof::cli {
 namespace {
@@ -29,9 +29,7 @@ struct KeygenCommand : Command {
       return exit_usage;
     }
     if (common.json) {
-      const nlohmann::ordered_json j = {
-          {"key", key->id()}, {"private", out}, {"public", out + ".pub"}};
-      std::cout << j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+      std::cout << document({{"key", key->id()}, {"private", out}, {"public", out + ".pub"}});
       return exit_pass;
     }
     std::cout << "Key " << key->id() << ": private in " << out << ", public in " << out

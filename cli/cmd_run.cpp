@@ -1,5 +1,6 @@
 // `hitproof run`: preload and recorder around any program.
 #include "cli/command.h"
+#include "cli/document.h"
 #include "cli/process.h"
 #include "cli/recorder.h"
 #include "cli/study/interrupt.h"
@@ -8,7 +9,6 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 
 namespace hitproof::cli {
@@ -55,11 +55,14 @@ struct RunCommand : Command {
   }
 
   void print_json(int status) const {
-    nlohmann::ordered_json j = {{"archive", out}, {"program", program}};
-    j["exit_code"] = WIFEXITED(status) ? nlohmann::ordered_json(WEXITSTATUS(status)) : nullptr;
-    j["signal"] = WIFSIGNALED(status) ? nlohmann::ordered_json(WTERMSIG(status)) : nullptr;
-    j["next"] = "hitproof audit " + out;
-    std::cout << j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    DocumentValue code, signal;
+    if (WIFEXITED(status)) code = std::int64_t{WEXITSTATUS(status)};
+    if (WIFSIGNALED(status)) signal = std::int64_t{WTERMSIG(status)};
+    std::cout << document({{"archive", out},
+                           {"program", program},
+                           {"exit_code", code},
+                           {"signal", signal},
+                           {"next", "hitproof audit " + out}});
   }
 
   int run() override {

@@ -1,5 +1,6 @@
 // `hitproof serve`: the reference runtime alone, in the foreground, until it is told to end.
 #include "cli/command.h"
+#include "cli/document.h"
 #include "cli/engine_client.h"
 #include "cli/study/breaks.h"
 #include "cli/study/device_options.h"
@@ -8,7 +9,6 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,9 +65,9 @@ struct ServeCommand : Command {
         if (interrupted() && !told) process.send_signal(SIGTERM);
         told = told || interrupted();
       } else if (line.starts_with(begin)) {
-        const nlohmann::ordered_json j = {{"url", line.substr(begin.size())},
-                                          {"process", process.pid()}};
-        std::cout << j.dump(2) << std::endl;
+        std::cout << document({{"url", line.substr(begin.size())},
+                               {"process", std::int64_t{process.pid()}}})
+                  << std::flush;
       }
     }
     const int status = process.status();

@@ -1,12 +1,12 @@
 // hitproof sign: audit an archive and put the signed verdict beside it.
 #include "audit/audit.h"
+#include "cli/document.h"
 #include "cli/report_output.h"
 #include "schema/archive.h"
 #include "schema/attestation.h"
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 namespace hitproof::cli {
 namespace {
@@ -75,9 +75,8 @@ struct SignCommand : Command {
     }
     const std::string file = dir + "/" + schema::attestation_file;
     if (common.json) {
-      const nlohmann::ordered_json j = {
-          {"archive", dir}, {"result", result.result}, {"key", key->id()}, {"file", file}};
-      std::cout << j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+      std::cout << document(
+          {{"archive", dir}, {"result", result.result}, {"key", key->id()}, {"file", file}});
       return exit_pass;
     }
     std::cout << "Signed " << result.result << " into " << file << " with key " << key->id()

@@ -138,6 +138,9 @@ struct StudyCommand : Command {
     if (!dir.empty())
       text += (text.empty() ? "" : "; ") + ("hitproof inspect " + dir) + " shows what was recorded";
     if (!text.empty()) return text;
+    if (status.code() == schema::Code::not_found)
+      return "name a file or folder that is there; hitproof-engine stands beside this program, and "
+             "make programs builds it";
     return status.code() == schema::Code::unsupported
                ? "run it where the message's demand is met, or with --device sim"
                : "hitproof study boundary --help lists the options and their ranges";

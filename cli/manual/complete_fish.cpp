@@ -24,7 +24,7 @@ std::string value_of(const OptionText& option) {
   case Takes::file:
     return " -r -F";
   case Takes::program:
-    return " -x -a '(__fish_complete_subcommand)'";
+    return " -x -a '(__hitproof_program)'";
   case Takes::word:
     return " -x";
   case Takes::nothing:
@@ -82,7 +82,14 @@ std::string helper(const CommandText& program) {
          "        if contains -- \"$words[1..2]\"" +
          paths +
          "\n            set path $words[1..2]\n        end\n    end\n"
-         "    test \"$path\" = \"$argv\"\nend\n\n";
+         "    test \"$path\" = \"$argv\"\nend\n\n"
+         // What follows -- is completed as a line of its own.
+         "function __hitproof_program\n"
+         "    set -l words (commandline -opc)\n"
+         "    set -l at (contains -i -- -- $words); or return\n"
+         "    set -e words[1..$at]\n"
+         "    complete -C (string join ' ' -- (string escape -- $words) (commandline -ct))\n"
+         "end\n\n";
 }
 
 } // namespace

@@ -137,8 +137,8 @@ TEST_F(CompletionTest, BashKnowsFoldersAndFiles) {
   EXPECT_EQ(in_bash({"hitproof", "export", "runs/m"}), Words{"runs/monday"});
   EXPECT_EQ(in_bash({"hitproof", "audit", "l"}), Words{}); // a file is no archive
   EXPECT_EQ(in_bash({"hitproof", "sign", "runs", "--key", "l"}), Words{"lab.key"});
-  const Words programs = in_bash({"hitproof", "run", "--out", "o", "--", "hitproof-e"});
-  EXPECT_NE(std::find(programs.begin(), programs.end(), "hitproof-engine"), programs.end());
+  const Words programs = in_bash({"hitproof", "run", "--out", "o", "--", "sha256su"});
+  EXPECT_NE(std::find(programs.begin(), programs.end(), "sha256sum"), programs.end());
   EXPECT_EQ(in_bash({"hitproof", "run", "--out", "o", "--", "cat", "lab"}), Words{"lab.key"});
 }
 
@@ -168,6 +168,7 @@ TEST_F(CompletionTest, FishAnswers) {
             (Words{"save-no-producer-wait", "save-no-wait"}));
   EXPECT_EQ(in_fish("hitproof study boundary --qu"), Words{"--quiet"});
   EXPECT_EQ(in_fish("hitproof audit ru"), Words{"runs/"});
+  EXPECT_EQ(in_fish("hitproof run --out o -- sha256su"), Words{"sha256sum"});
   EXPECT_EQ(in_fish("hitproof audit --tail"), Words{});
 }
 

@@ -183,7 +183,7 @@ const Bad folders[] = {
     {"hitproof diff {good} {damaged}", 4, "plan.toml"},
     {"hitproof sign {damaged} --key {key}", 4, "plan.toml"},
     {"hitproof merge --out {scratch}/m.sqlite {damaged}", 4, "plan.toml"},
-    {"hitproof selftest {damaged}", 4, "plan.toml"},
+    {"hitproof selftest {damaged}", 4, "{damaged}"},
     {"hitproof sign {open} --key {key}", 2, "{open}"},
     {"hitproof merge --out {scratch}/m.sqlite {open}", 3, "{open}"},
     {"hitproof audit {newer}", 2, "99"},
