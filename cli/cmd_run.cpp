@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <iostream>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace hitproof::cli {
 namespace {
@@ -69,6 +70,14 @@ struct RunCommand : Command {
     if (cross_check && probes.probes != "metadata") {
       complain("--cross-check counts every copy, and page work makes copies of its own",
                "give --probes metadata as well");
+      return exit_usage;
+    }
+    // The loader would only warn, and the recording would be empty.
+    const std::string probe = beside_program("../lib/hitproof/libhitproof.so");
+    if (probes.probes != "off" && access(probe.c_str(), R_OK) != 0) {
+      complain("the probe " + probe + " cannot be read",
+               "make programs builds it; an installed program needs the folder lib/hitproof beside "
+               "its bin");
       return exit_usage;
     }
     auto created = Recorder::create(out);

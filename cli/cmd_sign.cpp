@@ -68,9 +68,11 @@ struct SignCommand : Command {
     if (!report.ok()) return complain_about_archive(report.status(), dir);
     const schema::TestResult result = result_of(*report);
     if (const auto status = schema::attest(dir, result, *key); !status.ok()) {
-      complain(status.message(), "make " + dir +
-                                     " a folder that can be written, with room for "
-                                     "one more file, and sign again");
+      const bool there = status.code() == schema::Code::invalid_argument;
+      complain(status.message(), there ? "hitproof verify " + dir + " shows what the statement says"
+                                       : "make " + dir +
+                                             " a folder that can be written, with room "
+                                             "for one more file, and sign again");
       return exit_usage;
     }
     const std::string file = dir + "/" + schema::attestation_file;

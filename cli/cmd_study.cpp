@@ -19,7 +19,7 @@ using schema::Code;
 using schema::Status;
 
 // What a failed study means to the caller: wrong use and a machine that cannot do it are 2; a study
-// that began and did not reach its end proved nothing and is 3.
+// that began (there is a recording) and did not reach its end proved nothing and is 3.
 int code_of(const Status& status) {
   switch (status.code()) {
   case Code::invalid_argument:
@@ -141,9 +141,11 @@ struct StudyCommand : Command {
     if (status.code() == schema::Code::not_found)
       return "name a file or folder that is there; hitproof-engine stands beside this program, and "
              "make programs builds it";
-    return status.code() == schema::Code::unsupported
-               ? "run it where the message's demand is met, or with --device sim"
-               : "hitproof study boundary --help lists the options and their ranges";
+    if (status.code() == schema::Code::unsupported)
+      return "run it where the message's demand is met, or with --device sim";
+    if (status.code() == schema::Code::invalid_argument)
+      return "hitproof study boundary --help lists the options and their ranges";
+    return "name with --out a new folder where you may write, and run the study again";
   }
 
   int run() override {
@@ -152,7 +154,7 @@ struct StudyCommand : Command {
     watch_interrupts();
     if (Status s = run_boundary(options, out); !s.ok()) {
       complain(s.message(), remedy(s));
-      return code_of(s);
+      return begun().empty() ? exit_usage : code_of(s);
     }
     const std::string dir =
         out + "/" + (options.arms.back() == "control" ? "control" : options.candidate_dir);

@@ -54,7 +54,7 @@ def main():
         for name in ("good", "other"):
             subprocess.run([arguments.worlds, f"{folder}/{name}"], check=True, stdout=subprocess.DEVNULL)
         for name, words in documents(arguments.hitproof, folder):
-            done = subprocess.run([arguments.hitproof, *words, "--json"], stdout=subprocess.PIPE, check=False)
+            done = subprocess.run([arguments.hitproof, words[0], "--json", *words[1:]], stdout=subprocess.PIPE, check=False)
             document = json.loads(done.stdout)
             validator = Draft202012Validator(schemas[f"urn:hitproof:json:{name}"], registry=registry)
             for error in validator.iter_errors(document):
