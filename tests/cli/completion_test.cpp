@@ -58,23 +58,23 @@ class CompletionTest : public ::testing::Test {
     return offered;
   }
 
-  // What zsh's own completion lists for a line, in a terminal of its own (zpty).
-  std::string in_zsh(const std::string& line) const {
+  // What zsh's own completion lists for a line, in a terminal of its own (zpty), as soon as
+  // `expected` is among it.
+  std::string in_zsh(const std::string& line, const std::string& expected) const {
     std::ofstream(folder() + "/ask.zsh")
         << "zmodload zsh/zpty\n"
            "zpty -b shell zsh -f -i\n"
            "zpty -w shell 'PS1=ready; autoload -Uz compinit; compinit -u -D; source ./.zsh; "
-           "LISTMAX=10000; bindkey \"^I\" list-choices; zstyle \":completion:*\" verbose no; "
-           "stty cols 400; echo set\"\"tled'\n"
+           "LISTMAX=10000; bindkey \"^I\" list-choices; stty cols 400; echo set\"\"tled'\n"
            "zpty -r -m shell text '*settled*'\n"
            "zpty -w -n shell " +
-               shell_quoted(line) +
-               "$'\\t'\n"
-               "sleep 1.5\n"
+               shell_quoted(line) + "$'\\t'\nzpty -r -m shell text '*" + expected +
+               "*'\nprint -r -- \"$text\"\n"
+               "sleep 0.5\n"
                "zpty -w -n shell $'\\C-a# \\C-e end-of-list\\n'\n"
                "zpty -r -m shell text '*end-of-list*'\n"
                "print -r -- \"$text\"\nzpty -d shell\n";
-    return run_shell("timeout 20 zsh -f ask.zsh", folder()).out;
+    return run_shell("timeout 30 zsh -f ask.zsh", folder()).out;
   }
 
  private:
@@ -177,11 +177,11 @@ TEST_F(CompletionTest, ZshAnswers) {
   const auto has = [](const std::string& text, const std::string& word) {
     return text.find(word) != std::string::npos;
   };
-  const std::string formats = in_zsh("hitproof export --format ");
+  const std::string formats = in_zsh("hitproof export --format ", "junit");
   EXPECT_TRUE(has(formats, "perfetto") && has(formats, "junit")) << formats;
-  const std::string breaks = in_zsh("hitproof study boundary --break ");
+  const std::string breaks = in_zsh("hitproof study boundary --break ", "save-no-producer-wait");
   EXPECT_TRUE(has(breaks, "save-no-producer-wait")) << breaks;
-  const std::string options = in_zsh("hitproof verify --");
+  const std::string options = in_zsh("hitproof verify --", "--key");
   EXPECT_TRUE(has(options, "--key") && has(options, "--quiet")) << options;
   EXPECT_FALSE(has(options, "--format")) << options;
 }
