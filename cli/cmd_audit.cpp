@@ -2,7 +2,7 @@
 #include "audit/audit.h"
 #include "audit/json.h"
 #include "audit/rule.h"
-#include "cli/document.h"
+#include "cli/plain_json.h"
 #include "cli/recovery.h"
 #include "cli/report_output.h"
 
@@ -50,7 +50,7 @@ struct AuditCommand : Command {
       return exit_usage;
     }
     if (common.json)
-      std::cout << document({{"rule", show_sql}, {"sql", std::string(sql)}});
+      std::cout << plain_json({{"rule", show_sql}, {"sql", std::string(sql)}});
     else
       std::cout << sql;
     return exit_pass;

@@ -1,7 +1,7 @@
 // hitproof completion: what makes the tab key know the commands.
 #include "cli/command.h"
-#include "cli/document.h"
 #include "cli/manual/manual.h"
+#include "cli/plain_json.h"
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -35,7 +35,7 @@ struct CompletionCommand : Command {
                                : shell == "zsh" ? manual::zsh_completion(all)
                                                 : manual::fish_completion(all);
     if (common.json)
-      std::cout << document({{"shell", shell}, {"script", script}});
+      std::cout << plain_json({{"shell", shell}, {"script", script}});
     else
       std::cout << script;
     return exit_pass;

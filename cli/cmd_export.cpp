@@ -1,8 +1,8 @@
 // hitproof export: what an audit found, in the formats that papers, people and CI systems read.
 #include "audit/dossier.h"
-#include "cli/document.h"
 #include "cli/fleet/export_parquet.h"
 #include "cli/output.h"
+#include "cli/plain_json.h"
 #include "cli/report_output.h"
 
 #include <CLI/CLI.hpp>
@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iostream>
 #include <set>
+#include <sstream>
 
 namespace hitproof::cli {
 namespace {
@@ -32,8 +33,6 @@ struct ExportCommand : Command {
   bool despite_damage = false;
   FleetOptions fleet; // parquet
   Format format = Format::csv;
-  const CLI::Option* format_option = nullptr;
-  mutable std::vector<std::string> written; // paths, for --json
 
   const char* name() const override { return "export"; }
   const char* summary() const override {
@@ -50,13 +49,12 @@ struct ExportCommand : Command {
     std::vector<std::string> formats = export_formats();
     formats.emplace_back("parquet"); // records, where the others are what an audit found
     app.add_option("DIR", dirs, "Folders of archives")->type_name("DIR");
-    format_option = app.add_option("--format", format_name, "What to write (docs/exports.md)")
-                        ->check(CLI::IsMember(formats))
-                        ->capture_default_str();
+    app.add_option("--format", format_name, "What to write (docs/exports.md)")
+        ->check(CLI::IsMember(formats))
+        ->capture_default_str();
     app.add_option("--out", out_dir,
                    "Folder for the files (csv, latex, svg: one a table or figure); without it "
-                   "everything goes to stdout")
-        ->type_name("DIR");
+                   "everything goes to stdout");
     app.add_option("--table", only,
                    "One table alone (csv, latex, json), or one figure (svg); a wrong name is "
                    "answered with those there are");
@@ -112,14 +110,12 @@ struct ExportCommand : Command {
     return !error;
   }
 
-  bool close_file(std::ofstream& file, const std::string& path) const {
+  static bool close_file(std::ofstream& file, const std::string& path) {
     file.close();
     if (!file)
       complain("write " + path + " failed", "check the room and the rights of this folder");
-    if (!file) return false;
-    written.push_back(path);
-    if (!common.json) std::cout << path << "\n";
-    return true;
+    if (file) std::cout << path << "\n";
+    return bool(file);
   }
 
   // One file a part; several archives get a folder each, named by their place.
@@ -176,30 +172,7 @@ struct ExportCommand : Command {
     return close_file(file, path) ? exit_pass : exit_usage;
   }
 
-  void print_written() const {
-    std::cout << document({{"format", format_name}, {"archives", dirs}, {"files", written}});
-  }
-
-  // --json without a folder asks for the export itself as JSON.
-  bool settle_json() {
-    if (!common.json || !out_dir.empty() || format_name == "json") return true;
-    if (format_option->count() > 0) {
-      complain("--json prints JSON, and format " + format_name + " is none",
-               "leave out one of them, or name a folder with --out: --json then lists the files");
-      return false;
-    }
-    format_name = "json";
-    return true;
-  }
-
   int run() override {
-    const int code = write();
-    if (code == exit_pass && common.json && !out_dir.empty() && format_name != "parquet")
-      print_written();
-    return code;
-  }
-
-  int write() {
     if (format_name == "parquet") {
       fleet.dirs = dirs;
       fleet.quiet = common.quiet;
@@ -209,7 +182,7 @@ struct ExportCommand : Command {
       complain("export needs archives", "name their folders (--from LIST with --format parquet)");
       return exit_usage;
     }
-    if (!settle_json()) return exit_usage;
+    if (common.json) format_name = "json";
     format_of(format_name, &format);
     if (format == Format::sarif && dirs.size() > most_sarif_runs) {
       complain("a SARIF file may hold at most 20 runs, one an archive",
@@ -233,8 +206,42 @@ struct ExportCommand : Command {
   }
 };
 
+// --json: the export itself as JSON, or, with a folder, the paths that are printed otherwise.
+struct ExportWithJson : ExportCommand {
+  const CLI::Option* format_option = nullptr;
+
+  void add(CLI::App& app) override {
+    ExportCommand::add(app);
+    app.get_option("--out")->type_name("DIR");
+    format_option = app.get_option("--format");
+  }
+
+  int run() override {
+    if (!common.json || format_name == "parquet") return ExportCommand::run();
+    if (!out_dir.empty()) return list_files();
+    if (format_option->count() == 0 || format_name == "json") return ExportCommand::run();
+    complain("--json prints JSON, and format " + format_name + " is none",
+             "leave out one of them, or name a folder with --out: --json then lists the files");
+    return exit_usage;
+  }
+
+  int list_files() {
+    common.json = false;
+    std::stringstream printed;
+    std::streambuf* const stdout_buffer = std::cout.rdbuf(printed.rdbuf());
+    const int code = ExportCommand::run();
+    std::cout.rdbuf(stdout_buffer);
+    if (code != exit_pass) return code;
+    std::vector<std::string> files;
+    for (std::string path; std::getline(printed, path);)
+      files.push_back(path);
+    std::cout << plain_json({{"format", format_name}, {"archives", dirs}, {"files", files}});
+    return exit_pass;
+  }
+};
+
 } // namespace
 
-std::unique_ptr<Command> make_export_command() { return std::make_unique<ExportCommand>(); }
+std::unique_ptr<Command> make_export_command() { return std::make_unique<ExportWithJson>(); }
 
 } // namespace hitproof::cli

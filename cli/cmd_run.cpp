@@ -1,6 +1,6 @@
 // `hitproof run`: preload and recorder around any program.
 #include "cli/command.h"
-#include "cli/document.h"
+#include "cli/plain_json.h"
 #include "cli/process.h"
 #include "cli/recorder.h"
 #include "cli/study/interrupt.h"
@@ -56,14 +56,14 @@ struct RunCommand : Command {
   }
 
   void print_json(int status) const {
-    DocumentValue code, signal;
+    PlainValue code, signal;
     if (WIFEXITED(status)) code = std::int64_t{WEXITSTATUS(status)};
     if (WIFSIGNALED(status)) signal = std::int64_t{WTERMSIG(status)};
-    std::cout << document({{"archive", out},
-                           {"program", program},
-                           {"exit_code", code},
-                           {"signal", signal},
-                           {"next", "hitproof audit " + out}});
+    std::cout << plain_json({{"archive", out},
+                             {"program", program},
+                             {"exit_code", code},
+                             {"signal", signal},
+                             {"next", "hitproof audit " + out}});
   }
 
   int run() override {

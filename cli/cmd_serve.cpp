@@ -1,7 +1,7 @@
 // `hitproof serve`: the reference runtime alone, in the foreground, until it is told to end.
 #include "cli/command.h"
-#include "cli/document.h"
 #include "cli/engine_client.h"
+#include "cli/plain_json.h"
 #include "cli/study/breaks.h"
 #include "cli/study/device_options.h"
 #include "cli/study/interrupt.h"
@@ -65,8 +65,8 @@ struct ServeCommand : Command {
         if (interrupted() && !told) process.send_signal(SIGTERM);
         told = told || interrupted();
       } else if (line.starts_with(begin)) {
-        std::cout << document({{"url", line.substr(begin.size())},
-                               {"process", std::int64_t{process.pid()}}})
+        std::cout << plain_json({{"url", line.substr(begin.size())},
+                                 {"process", std::int64_t{process.pid()}}})
                   << std::flush;
       }
     }

@@ -1,6 +1,6 @@
 // hitproof sign: audit an archive and put the signed verdict beside it.
 #include "audit/audit.h"
-#include "cli/document.h"
+#include "cli/plain_json.h"
 #include "cli/report_output.h"
 #include "schema/archive.h"
 #include "schema/attestation.h"

@@ -1,10 +1,10 @@
-#include "cli/document.h"
+#include "cli/plain_json.h"
 
 #include <nlohmann/json.hpp>
 
 namespace hitproof::cli {
 
-std::string document(const std::vector<std::pair<std::string, DocumentValue>>& members) {
+std::string plain_json(const std::vector<std::pair<std::string, PlainValue>>& members) {
   nlohmann::ordered_json j = nlohmann::ordered_json::object();
   for (const auto& [key, value] : members) {
     if (std::holds_alternative<std::monostate>(value))

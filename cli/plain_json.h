@@ -11,11 +11,11 @@
 namespace hitproof::cli {
 
 // monostate: null.
-using DocumentValue =
+using PlainValue =
     std::variant<std::monostate, std::int64_t, std::string, std::vector<std::string>>;
 
 // One JSON object and a newline, its keys in this order. Any bytes may stand in a text: what is no
 // UTF-8 becomes the replacement character.
-std::string document(const std::vector<std::pair<std::string, DocumentValue>>& members);
+std::string plain_json(const std::vector<std::pair<std::string, PlainValue>>& members);
 
 } // namespace hitproof::cli
