@@ -77,7 +77,7 @@ struct SignCommand : Command {
     }
     const std::string file = dir + "/" + schema::attestation_file;
     if (common.json) {
-      std::cout << document(
+      std::cout << plain_json(
           {{"archive", dir}, {"result", result.result}, {"key", key->id()}, {"file", file}});
       return exit_pass;
     }

@@ -113,7 +113,8 @@ int run_program(int argc, char** argv) {
 } // namespace
 
 void complain(const std::string& message, const std::string& remedy) {
-  std::fprintf(stderr, "hitproof: %s\n  what to do: %s\n", message.c_str(), remedy.c_str());
+  std::fprintf(stderr, "hitproof: %s\n", message.c_str());
+  if (!remedy.empty()) std::fprintf(stderr, "  what to do: %s\n", remedy.c_str());
 }
 
 } // namespace hitproof::cli
