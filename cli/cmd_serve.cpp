@@ -36,13 +36,21 @@ struct ServeCommand : Command {
     app.add_option("--external-bytes", engine.external_bytes,
                    "Host memory of the external cache; takes suffixes such as 512M, 2G")
         ->type_name("BYTES")
-        ->transform(CLI::AsSizeValue(false));
+        ->transform(CLI::AsSizeValue(false))
+        ->transform(CLI::Validator( // the last one runs first
+            [](std::string& size) {
+              return size.starts_with('-') ? size + " is no size" : std::string();
+            },
+            ""));
     app.add_option("--port", engine.port, "Port on 127.0.0.1; 0 takes a free one and prints it")
+        ->check(CLI::Range(0, 65535))
         ->capture_default_str();
     app.add_option("--lookup", engine.lookup, "External lookup: strict, or full (the faulty one)")
         ->check(CLI::IsMember({"strict", "full"}))
         ->capture_default_str();
-    app.add_option("--seed", engine.weight_seed, "Seed of the weights")->capture_default_str();
+    app.add_option("--seed", engine.weight_seed, "Seed of the weights")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     std::vector<std::string> breaks;
     for (const auto& spec : break_specs())
       breaks.push_back(spec.name);

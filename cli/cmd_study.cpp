@@ -111,7 +111,9 @@ struct StudyCommand : Command {
                      "Test aid: the probe loses every n-th page record and counts it")
         ->check(CLI::Range(0, 1000000))
         ->group("");
-    study->add_option("--seed", options.seed, "Seed of weights and prompts")->capture_default_str();
+    study->add_option("--seed", options.seed, "Seed of weights and prompts")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     study
         ->add_option(
             "--out", out,

@@ -42,7 +42,8 @@ Schemas::Schemas(const std::string& folder) {
     if (!item.path().string().ends_with(".schema.json")) continue;
     std::ifstream file(item.path());
     json schema = json::parse(file);
-    by_id_[schema.at("$id")] = std::move(schema);
+    const std::string id = schema.at("$id");
+    by_id_.emplace(id, std::move(schema));
   }
 }
 

@@ -71,17 +71,22 @@ TEST_F(TerminalTest, ColoursAreForTerminalsAndNotWithNoColor) {
 
 TEST_F(TerminalTest, QuietLeavesStderrEmpty) {
   const std::string scratch = scratch_.path();
-  for (const std::string& command :
-       {"audit " + good_, "verify " + good_, "inspect " + good_, "diff " + good_ + " " + good_,
-        "export " + good_ + " --format html --out " + scratch + "/page",
-        "merge " + good_ + " --audit --out " + scratch + "/m.sqlite",
-        "merge " + good_ + " --out " + scratch + "/m.sqlite", // there already
-        "selftest --only keys", "keygen --out " + scratch + "/k",
-        "sign " + good_ + " --key " + scratch + "/k", std::string("help"),
-        std::string("completion bash"),
-        "study boundary --preset micro --lengths 255 --tokens 2 "
-        "--arms control --out " +
-            scratch + "/s"}) {
+  const std::vector<std::string> commands = {
+      "audit " + good_,
+      "verify " + good_,
+      "inspect " + good_,
+      "diff " + good_ + " " + good_,
+      "export " + good_ + " --format html --out " + scratch + "/page",
+      "merge " + good_ + " --audit --out " + scratch + "/m.sqlite",
+      "merge " + good_ + " --out " + scratch + "/m.sqlite", // there already
+      "selftest --only keys",
+      "keygen --out " + scratch + "/k",
+      "sign " + good_ + " --key " + scratch + "/k",
+      "help",
+      "completion bash",
+      "study boundary --preset micro --lengths 255 --tokens 2 --arms control --out " + scratch +
+          "/s"};
+  for (const std::string& command : commands) {
     const Ran ran = run_shell("hitproof " + command + " --quiet");
     EXPECT_EQ(ran.err, "") << command;
     EXPECT_NE(ran.out, "") << command;
