@@ -29,9 +29,23 @@ endforeach()
 # For programs that announce what their bytes mean; there is no library to link.
 install(FILES probes/hitproof.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-if(TARGET hitproof_completions)
+# The completions are what the program prints; docs/hitproof.1 and docs/commands.md are too, and committed (make docs).
+if(TARGET hitproof_cli)
+  get_target_property(cli_sources hitproof_cli SOURCES)
+endif()
+if("cmd_completion.cpp" IN_LIST cli_sources)
+  set(completions ${CMAKE_BINARY_DIR}/completions)
+  set(scripts "")
+  foreach(shell IN ITEMS bash zsh fish)
+    add_custom_command(OUTPUT ${completions}/hitproof.${shell}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${completions}
+      COMMAND hitproof_cli completion ${shell} > ${completions}/hitproof.${shell}
+      DEPENDS hitproof_cli VERBATIM)
+    list(APPEND scripts ${completions}/hitproof.${shell})
+  endforeach()
+  add_custom_target(hitproof_completions ALL DEPENDS ${scripts})
+  add_dependencies(programs hitproof_completions)
   add_dependencies(installable hitproof_completions)
-  set(completions ${CMAKE_BINARY_DIR}/cli/completions)
   install(FILES ${completions}/hitproof.bash RENAME hitproof
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
   install(FILES ${completions}/hitproof.zsh RENAME _hitproof DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
