@@ -3,7 +3,7 @@
 BUILD := build/default
 JOBS  ?= $(shell nproc)
 
-.PHONY: all setup configure programs build demo test bench sanitize clean
+.PHONY: all setup configure programs build demo docs install test bench sanitize clean
 all: build
 
 setup:
@@ -21,6 +21,16 @@ build: configure
 
 demo: programs
 	@$(BUILD)/bin/hitproof demo --out out/demo
+
+# The documents that the program writes by itself: commit what changes.
+docs: programs
+	@$(BUILD)/bin/hitproof help --markdown > docs/commands.md
+	@$(BUILD)/bin/hitproof help --man > docs/hitproof.1
+
+# Programs, libraries, manual page and completions: make install PREFIX=/opt/hitproof
+install: configure
+	@cmake --build --preset default -j $(JOBS) --target installable
+	@cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
 
 test: build
 	@cd $(BUILD) && ctest --output-on-failure --timeout 900

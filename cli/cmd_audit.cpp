@@ -2,6 +2,7 @@
 #include "audit/audit.h"
 #include "audit/json.h"
 #include "audit/rule.h"
+#include "cli/plain_json.h"
 #include "cli/recovery.h"
 #include "cli/report_output.h"
 
@@ -27,7 +28,8 @@ struct AuditCommand : Command {
   }
 
   void add(CLI::App& app) override {
-    app.add_option("DIR", dir, "Folder of the archive (contains data/recording.sqlite)");
+    app.add_option("DIR", dir, "Folder of the archive (contains data/recording.sqlite)")
+        ->type_name("DIR");
     app.add_option("--sql", show_sql,
                    "Print the query that lists the violations of a rule, and stop")
         ->type_name("RULE");
@@ -47,7 +49,10 @@ struct AuditCommand : Command {
       complain("no rule query '" + show_sql + "'", "choose one of: " + known);
       return exit_usage;
     }
-    std::cout << sql;
+    if (common.json)
+      std::cout << plain_json({{"rule", show_sql}, {"sql", std::string(sql)}});
+    else
+      std::cout << sql;
     return exit_pass;
   }
 

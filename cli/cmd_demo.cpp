@@ -30,9 +30,9 @@ struct DemoCommand : Command {
   void add(CLI::App& app) override {
     app.add_option("--out", options.out,
                    "Folder for the archives; an earlier demo there is replaced")
+        ->type_name("DIR")
         ->capture_default_str();
-    app.add_option("--preset", options.preset, "Dimensions of the model in parts 1 and 2")
-        ->capture_default_str();
+    add_preset_option(app, options.preset, "Dimensions of the model in parts 1 and 2");
     add_device_options(app, options.device, options.gpus);
     app.add_option("--tokens", options.tokens, "Tokens to generate per operation")
         ->check(CLI::Range(1, 4096))

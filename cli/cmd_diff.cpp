@@ -25,13 +25,12 @@ struct DiffCommand : Command {
   }
 
   void add(CLI::App& app) override {
-    app.add_option("A", a, "Folder of the one archive")->required();
-    app.add_option("B", b, "Folder of the other")->required();
+    app.add_option("A", a, "Folder of the one archive")->type_name("DIR")->required();
+    app.add_option("B", b, "Folder of the other")->type_name("DIR")->required();
     app.add_option(
            "--only", parts,
-           "Compare these parts alone: verdicts, figures, findings, boundary, tokens, plan, "
-           "versions, environment. Figures hold measured times and call counts, which "
-           "differ between any two runs")
+           "Compare these parts alone. Figures hold measured times and call counts, which differ "
+           "between any two runs")
         ->delimiter(',')
         ->check(CLI::IsMember(audit::diff_parts()));
     app.add_flag("--despite-damage", despite_damage,

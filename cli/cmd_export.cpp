@@ -2,6 +2,7 @@
 #include "audit/dossier.h"
 #include "cli/fleet/export_parquet.h"
 #include "cli/output.h"
+#include "cli/plain_json.h"
 #include "cli/report_output.h"
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <iostream>
 #include <set>
+#include <sstream>
 
 namespace hitproof::cli {
 namespace {
@@ -46,8 +48,8 @@ struct ExportCommand : Command {
   void add(CLI::App& app) override {
     std::vector<std::string> formats = export_formats();
     formats.emplace_back("parquet"); // records, where the others are what an audit found
-    app.add_option("DIR", dirs, "Folders of archives");
-    app.add_option("--format", format_name, joined(formats))
+    app.add_option("DIR", dirs, "Folders of archives")->type_name("DIR");
+    app.add_option("--format", format_name, "What to write (docs/exports.md)")
         ->check(CLI::IsMember(formats))
         ->capture_default_str();
     app.add_option("--out", out_dir,
@@ -204,8 +206,42 @@ struct ExportCommand : Command {
   }
 };
 
+// --json: the export itself as JSON, or, with a folder, the paths that are printed otherwise.
+struct ExportWithJson : ExportCommand {
+  const CLI::Option* format_option = nullptr;
+
+  void add(CLI::App& app) override {
+    ExportCommand::add(app);
+    app.get_option("--out")->type_name("DIR");
+    format_option = app.get_option("--format");
+  }
+
+  int run() override {
+    if (!common.json || format_name == "parquet") return ExportCommand::run();
+    if (!out_dir.empty()) return list_files();
+    if (format_option->count() == 0 || format_name == "json") return ExportCommand::run();
+    complain("--json prints JSON, and format " + format_name + " is none",
+             "leave out one of them, or name a folder with --out: --json then lists the files");
+    return exit_usage;
+  }
+
+  int list_files() {
+    common.json = false;
+    std::stringstream printed;
+    std::streambuf* const stdout_buffer = std::cout.rdbuf(printed.rdbuf());
+    const int code = ExportCommand::run();
+    std::cout.rdbuf(stdout_buffer);
+    if (code != exit_pass) return code;
+    std::vector<std::string> files;
+    for (std::string path; std::getline(printed, path);)
+      files.push_back(path);
+    std::cout << plain_json({{"format", format_name}, {"archives", dirs}, {"files", files}});
+    return exit_pass;
+  }
+};
+
 } // namespace
 
-std::unique_ptr<Command> make_export_command() { return std::make_unique<ExportCommand>(); }
+std::unique_ptr<Command> make_export_command() { return std::make_unique<ExportWithJson>(); }
 
 } // namespace hitproof::cli

@@ -98,7 +98,7 @@ struct InspectCommand : Command {
            "  hitproof inspect out/demo/candidate --json\n";
   }
   void add(CLI::App& app) override {
-    app.add_option("DIR", dir, "Folder of the archive")->required();
+    app.add_option("DIR", dir, "Folder of the archive")->type_name("DIR")->required();
   }
 
   static schema::Result<Table> row_counts(schema::Recording& recording) {

@@ -1,5 +1,6 @@
 // hitproof keygen: a key pair to sign archives with.
 #include "cli/command.h"
+#include "cli/plain_json.h"
 #include "schema/signing_key.h"
 
 #include <CLI/CLI.hpp>
@@ -28,7 +29,7 @@ struct KeygenCommand : Command {
       return exit_usage;
     }
     if (common.json) {
-      std::cout << "{\"key\": \"" << key->id() << "\"}\n";
+      std::cout << plain_json({{"key", key->id()}, {"private", out}, {"public", out + ".pub"}});
       return exit_pass;
     }
     std::cout << "Key " << key->id() << ": private in " << out << ", public in " << out

@@ -24,7 +24,7 @@ struct MergeCommand : Command {
            "verdict\"\n";
   }
   void add(CLI::App& app) override {
-    app.add_option("DIR", options.dirs, "Folders of archives");
+    app.add_option("DIR", options.dirs, "Folders of archives")->type_name("DIR");
     app.add_option("--out", out,
                    "The merged file; archives are added to one that is there, and one that it "
                    "holds already is skipped")

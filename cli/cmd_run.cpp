@@ -1,5 +1,6 @@
 // `hitproof run`: preload and recorder around any program.
 #include "cli/command.h"
+#include "cli/plain_json.h"
 #include "cli/process.h"
 #include "cli/recorder.h"
 #include "cli/study/interrupt.h"
@@ -7,7 +8,9 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <iostream>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace hitproof::cli {
 namespace {
@@ -31,10 +34,12 @@ struct RunCommand : Command {
            "  hitproof inspect out/mine\n";
   }
   void add(CLI::App& app) override {
-    app.add_option("--out", out, "Folder of the recording; must not exist or be empty")->required();
+    app.add_option("--out", out, "Folder of the recording; must not exist or be empty")
+        ->type_name("DIR")
+        ->required();
     app.add_option("--probes", probes.probes,
-                   "all, digests (of announced pages at both ends, nothing else), metadata (calls "
-                   "and announcements only) or off")
+                   "What the probe does: all, digests (of announced pages at both ends, nothing "
+                   "else), metadata (calls and announcements only) or nothing")
         ->check(CLI::IsMember({"all", "digests", "metadata", "off"}))
         ->capture_default_str();
     app.add_option("--save-delay-ms", probes.save_delay_ms,
@@ -45,7 +50,20 @@ struct RunCommand : Command {
         "--cross-check", cross_check,
         "Count the bytes of copies by CUPTI as well, for rule crosscheck; slower, on a GPU "
         "only, and with --probes metadata, because page work makes copies of its own");
-    app.add_option("command", program, "The program and its arguments, after --")->required();
+    app.add_option("COMMAND", program, "The program and its arguments, after --")
+        ->type_name("COMMAND")
+        ->required();
+  }
+
+  void print_json(int status) const {
+    PlainValue code, signal;
+    if (WIFEXITED(status)) code = std::int64_t{WEXITSTATUS(status)};
+    if (WIFSIGNALED(status)) signal = std::int64_t{WTERMSIG(status)};
+    std::cout << plain_json({{"archive", out},
+                             {"program", program},
+                             {"exit_code", code},
+                             {"signal", signal},
+                             {"next", "hitproof audit " + out}});
   }
 
   int run() override {
@@ -54,9 +72,18 @@ struct RunCommand : Command {
                "give --probes metadata as well");
       return exit_usage;
     }
+    // The loader would only warn, and the recording would be empty.
+    const std::string probe = beside_program("../lib/hitproof/libhitproof.so");
+    if (probes.probes != "off" && access(probe.c_str(), R_OK) != 0) {
+      complain("the probe " + probe + " cannot be read",
+               "make programs builds it; an installed program needs the folder lib/hitproof beside "
+               "its bin");
+      return exit_usage;
+    }
     auto created = Recorder::create(out);
     if (!created.ok()) {
-      complain(created.status().message());
+      complain(created.status().message(),
+               "name with --out a new folder on a disk with room, where you may write");
       return exit_usage;
     }
     Recorder& recorder = **created;
@@ -65,6 +92,7 @@ struct RunCommand : Command {
     ProcessOptions options;
     options.command = program;
     options.set_env = recorder.environment(probes);
+    options.stdout_on_stderr = common.json; // stdout holds the document alone
     if (cross_check) options.set_env["HITPROOF_CUPTI"] = "1";
     if (probes.probes != "off") {
       const char* before = std::getenv("LD_PRELOAD");
@@ -100,6 +128,7 @@ struct RunCommand : Command {
                "hitproof inspect " + out + " shows what is there");
       return exit_usage;
     }
+    if (common.json) print_json(status);
     if (!common.quiet)
       std::fprintf(stderr, "hitproof: %s %s; recorded in %s\nhitproof: next: hitproof audit %s\n",
                    program[0].c_str(), describe_exit(status).c_str(), out.c_str(), out.c_str());

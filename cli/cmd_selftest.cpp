@@ -32,7 +32,8 @@ struct SelftestCommand : Command {
   void add(CLI::App& app) override {
     app.add_option("ARCHIVE", archives,
                    "Folders of good archives; they are copied and never written to. None: the "
-                   "small study that is built in");
+                   "small study that is built in")
+        ->type_name("DIR");
     app.add_flag("--list", list, "Show every change and what must be said, and stop");
     app.add_option("--only", settings.only,
                    "Only these changes; the name of a rule means all of its")

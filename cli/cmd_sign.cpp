@@ -1,5 +1,6 @@
 // hitproof sign: audit an archive and put the signed verdict beside it.
 #include "audit/audit.h"
+#include "cli/plain_json.h"
 #include "cli/report_output.h"
 #include "schema/archive.h"
 #include "schema/attestation.h"
@@ -45,7 +46,7 @@ struct SignCommand : Command {
            "  HITPROOF_KEY=lab.key hitproof sign out/demo/candidate\n";
   }
   void add(CLI::App& app) override {
-    app.add_option("DIR", dir, "Folder of the archive")->required();
+    app.add_option("DIR", dir, "Folder of the archive")->type_name("DIR")->required();
     app.add_option("--key", key_file, "Private Ed25519 key (PEM, PKCS#8, no passphrase)")
         ->type_name("FILE")
         ->envname("HITPROOF_KEY")
@@ -67,12 +68,17 @@ struct SignCommand : Command {
     if (!report.ok()) return complain_about_archive(report.status(), dir);
     const schema::TestResult result = result_of(*report);
     if (const auto status = schema::attest(dir, result, *key); !status.ok()) {
-      complain(status.message());
+      const bool there = status.code() == schema::Code::invalid_argument;
+      complain(status.message(), there ? "hitproof verify " + dir + " shows what the statement says"
+                                       : "make " + dir +
+                                             " a folder that can be written, with room "
+                                             "for one more file, and sign again");
       return exit_usage;
     }
     const std::string file = dir + "/" + schema::attestation_file;
     if (common.json) {
-      std::cout << "{\"result\": \"" << result.result << "\", \"key\": \"" << key->id() << "\"}\n";
+      std::cout << plain_json(
+          {{"archive", dir}, {"result", result.result}, {"key", key->id()}, {"file", file}});
       return exit_pass;
     }
     std::cout << "Signed " << result.result << " into " << file << " with key " << key->id()

@@ -19,7 +19,7 @@ using schema::Code;
 using schema::Status;
 
 // What a failed study means to the caller: wrong use and a machine that cannot do it are 2; a study
-// that began and did not reach its end proved nothing and is 3.
+// that began (there is a recording) and did not reach its end proved nothing and is 3.
 int code_of(const Status& status) {
   switch (status.code()) {
   case Code::invalid_argument:
@@ -55,13 +55,13 @@ struct StudyCommand : Command {
   void add(CLI::App& app) override {
     auto* study = app.add_subcommand("boundary", "Lengths around multiples of the checkpoint "
                                                  "interval: cold, two interposers, reset, reload");
+    study->footer(examples());
     app.require_subcommand(1);
     study->fallthrough(); // --json and --quiet are the study command's
-    std::string breaks = "Break the candidate on purpose: ";
+    std::vector<std::string> breaks;
     for (const auto& spec : break_specs())
-      breaks += (&spec == &break_specs().front() ? "" : ", ") + spec.name;
-    study->add_option("--preset", options.preset, "Dimensions of the model: micro, tiny or paper")
-        ->capture_default_str();
+      breaks.push_back(spec.name);
+    add_preset_option(*study, options.preset, "Dimensions of the model");
     add_device_options(*study, options.device, options.gpus);
     add_rank_options(*study, options.tp, options.collectives);
     study
@@ -73,18 +73,20 @@ struct StudyCommand : Command {
                      "External lookup: strict, or full (the faulty one)")
         ->check(CLI::IsMember({"strict", "full"}))
         ->capture_default_str();
-    study->add_option("--arms", arms, "control, candidate or both")
+    study->add_option("--arms", arms, "Arms to run")
         ->check(CLI::IsMember({"control", "candidate", "both"}))
         ->capture_default_str();
-    study->add_option("--reference", options.reference,
-                      "Archive of a control arm run before, for --arms candidate");
+    study
+        ->add_option("--reference", options.reference,
+                     "Archive of a control arm run before, for --arms candidate")
+        ->type_name("DIR");
     study->add_option("--tokens", options.tokens, "Tokens to generate per operation")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
     study
         ->add_option("--probes", options.probes,
-                     "all, digests (of pages at both ends, nothing else), metadata (calls and "
-                     "announcements only) or off")
+                     "What the probe does: all, digests (of pages at both ends, nothing else), "
+                     "metadata (calls and announcements only) or nothing")
         ->check(CLI::IsMember({"all", "digests", "metadata", "off"}))
         ->capture_default_str();
     study
@@ -92,9 +94,8 @@ struct StudyCommand : Command {
                      "Delay put into every save, milliseconds")
         ->check(CLI::Range(0, 60000))
         ->capture_default_str();
-    study->add_option("--break", options.break_name, breaks)->check([](const std::string& name) {
-      return name.empty() || find_break(name) ? std::string() : "no such break: " + name;
-    });
+    study->add_option("--break", options.break_name, "Break the candidate on purpose")
+        ->check(CLI::IsMember(breaks));
     study
         ->add_option("--tail-effect", options.tail_effect,
                      "Diagnostic: record pooled keys and flip one byte of each tail at the "
@@ -110,11 +111,14 @@ struct StudyCommand : Command {
                      "Test aid: the probe loses every n-th page record and counts it")
         ->check(CLI::Range(0, 1000000))
         ->group("");
-    study->add_option("--seed", options.seed, "Seed of weights and prompts")->capture_default_str();
+    study->add_option("--seed", options.seed, "Seed of weights and prompts")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     study
         ->add_option(
             "--out", out,
             "Folder for the archives (control, candidate); none of them may hold anything yet")
+        ->type_name("DIR")
         ->required();
   }
 
@@ -135,9 +139,15 @@ struct StudyCommand : Command {
              ", or name a folder elsewhere with --out, and run the study again";
     if (!dir.empty())
       text += (text.empty() ? "" : "; ") + ("hitproof inspect " + dir) + " shows what was recorded";
-    if (text.empty() && status.code() == schema::Code::invalid_argument)
-      text = "hitproof study boundary --help lists the options and their ranges";
-    return text;
+    if (!text.empty()) return text;
+    if (status.code() == schema::Code::not_found)
+      return "name a file or folder that is there; hitproof-engine stands beside this program, and "
+             "make programs builds it";
+    if (status.code() == schema::Code::unsupported)
+      return "run it where the message's demand is met, or with --device sim";
+    if (status.code() == schema::Code::invalid_argument)
+      return "hitproof study boundary --help lists the options and their ranges";
+    return "name with --out a new folder where you may write, and run the study again";
   }
 
   int run() override {
@@ -146,7 +156,7 @@ struct StudyCommand : Command {
     watch_interrupts();
     if (Status s = run_boundary(options, out); !s.ok()) {
       complain(s.message(), remedy(s));
-      return code_of(s);
+      return begun().empty() ? exit_usage : code_of(s);
     }
     const std::string dir =
         out + "/" + (options.arms.back() == "control" ? "control" : options.candidate_dir);

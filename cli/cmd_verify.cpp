@@ -6,6 +6,7 @@
 #include "schema/recording.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,7 +30,7 @@ struct VerifyCommand : Command {
            "  (cd out/demo/candidate && sha256sum -c manifest-sha256.txt)\n";
   }
   void add(CLI::App& app) override {
-    app.add_option("DIR", dir, "Folder of the archive")->required();
+    app.add_option("DIR", dir, "Folder of the archive")->type_name("DIR")->required();
     app.add_option("--key", key_file,
                    "Public Ed25519 key (PEM) that must have signed the archive's attestation")
         ->type_name("PUB");
@@ -101,6 +102,15 @@ struct VerifyCommand : Command {
     std::cout << j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   }
 
+  // True for a folder that is not there too: the reader of archives has better words for that.
+  bool holds_anything() const {
+    std::error_code error;
+    if (!std::filesystem::is_directory(dir, error)) return true;
+    for (const char* part : {"data", "bagit.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt"})
+      if (std::filesystem::exists(dir + "/" + part, error)) return true;
+    return false;
+  }
+
   int run() override {
     if (!key_file.empty()) {
       auto read = schema::SigningKey::read_public(key_file);
@@ -109,6 +119,11 @@ struct VerifyCommand : Command {
         return exit_usage;
       }
       key = std::move(read).value();
+    }
+    if (!holds_anything()) {
+      complain(dir + " is no archive: it holds neither records nor manifests",
+               "name the folder that a study or run wrote (it contains data/recording.sqlite)");
+      return exit_usage;
     }
     auto found = schema::verify_archive(dir);
     if (!found.ok()) return complain_about_archive(found.status(), dir);

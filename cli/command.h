@@ -52,8 +52,9 @@ struct Command {
   CommonOptions common;
 };
 
-// Prints `message` to stderr as "hitproof: message" and, where it is not empty, what to do next.
-void complain(const std::string& message, const std::string& remedy = "");
+// Prints `message` to stderr as "hitproof: message", and below it what to do next: a command to
+// type, or what to change. No problem is reported without it, not with --quiet either.
+void complain(const std::string& message, const std::string& remedy);
 
 #define HITPROOF_DECLARE_COMMAND(name) std::unique_ptr<Command> make_##name##_command();
 

@@ -1,5 +1,7 @@
 // The program `hitproof`: gathers the subcommands, reads the command line, runs one of them.
 #include "cli/command.h"
+#include "cli/manual/manual.h"
+#include "cli/manual/texts.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -29,25 +31,58 @@ bool color_wanted() {
   return (!no_color || !*no_color) && isatty(STDOUT_FILENO) != 0;
 }
 
-// CLI11 would only say that a subcommand is required.
-bool names_a_command(int argc, char** argv, const std::vector<std::unique_ptr<Command>>& commands) {
+std::string names_below(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    names += (names.empty() ? "" : ", ") + sub->get_name();
+  return names;
+}
+
+// CLI11 would only say that a word was not expected.
+bool names_a_command(int argc, char** argv, const CLI::App& app) {
   if (argc < 2 || argv[1][0] == '-') return true;
-  std::string known;
-  for (const auto& command : commands) {
-    if (std::string(argv[1]) == command->name()) return true;
-    known += (known.empty() ? "" : ", ") + std::string(command->name());
-  }
-  complain("no command '" + std::string(argv[1]) + "'", "choose one of: " + known);
+  const std::string word = argv[1];
+  if (!app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == word; }).empty())
+    return true;
+  complain("no command '" + word + "'", "choose one of: " + names_below(app));
   return false;
 }
 
+// The deepest command that the words have led to.
+const CLI::App& reached(const CLI::App& app) {
+  const auto below = app.get_subcommands();
+  return below.empty() ? app : reached(*below.front());
+}
+
+int wrong_use(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& at = reached(app);
+  const manual::CommandText command = manual::read_command(at);
+  const std::string help = command.path + " --help";
+  const bool lacks = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  const std::vector<std::string> unknown = app.remaining(true);
+  // A word that was not understood is more often why something is lacking than the other way round.
+  if (lacks && !unknown.empty())
+    complain(command.path + " does not know '" + unknown.front() + "'",
+             help + " lists what it knows");
+  else if (lacks && !command.commands.empty())
+    complain(command.path + " needs a command",
+             "choose one of: " + names_below(at) + "; " + help + " says what they do");
+  else if (lacks)
+    complain(error.what(), "the form is: " + manual::usage_of(command));
+  else
+    complain(error.what(), help + " lists the options and their values");
+  return exit_usage;
+}
+
 int run_program(int argc, char** argv) {
-  CLI::App app{
-      "Proves, or refutes, that a cache hit resumed from the right state.\n"
-      "Exit codes: 0 pass, 1 finding, 2 usage or environment, 3 inconclusive, 4 archive damaged."};
+  CLI::App app{"Proves, or refutes, that a cache hit resumed from the right state."};
   app.name("hitproof");
+  app.footer(manual::exit_line());
+  app.formatter(manual::make_help_formatter());
   app.set_version_flag("--version", std::string("hitproof ") + HITPROOF_VERSION);
   app.require_subcommand(1);
+  bool parse_only = false;
+  app.add_flag("--parse-only", parse_only, "Test aid: read the command line and stop")->group("");
 
   auto commands = all_commands();
   std::vector<CLI::App*> subs;
@@ -55,23 +90,24 @@ int run_program(int argc, char** argv) {
     CLI::App* sub = app.add_subcommand(command->name(), command->summary());
     sub->add_flag("--json", command->common.json, "Print one JSON document instead of text");
     sub->add_flag("--quiet", command->common.quiet, "No progress and no talk on stderr");
-    sub->footer(std::string("Examples:\n") + command->examples());
+    sub->footer(command->examples());
     command->common.color = color_wanted();
     command->add(*sub);
     subs.push_back(sub);
   }
 
-  if (!names_a_command(argc, argv, commands)) return exit_usage;
+  if (!names_a_command(argc, argv, app)) return exit_usage;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // Help and version are answers (0); every other parse error is wrong use.
-    return app.exit(error) == 0 ? exit_pass : exit_usage;
+    if (error.get_exit_code() != 0) return wrong_use(app, error);
+    return app.exit(error);
   }
-  for (size_t i = 0; i < commands.size(); ++i) {
+  for (size_t i = 0; i < commands.size() && !parse_only; ++i) {
     if (subs[i]->parsed()) return commands[i]->run();
   }
-  return exit_usage;
+  return parse_only ? exit_pass : exit_usage;
 }
 
 } // namespace
@@ -87,7 +123,9 @@ int main(int argc, char** argv) {
   try {
     return hitproof::cli::run_program(argc, argv);
   } catch (const std::exception& error) {
-    hitproof::cli::complain(error.what());
+    hitproof::cli::complain(error.what(),
+                            "look whether the machine has room and the files can be read, and run "
+                            "the same command again; if it stays, report it with this message");
     return hitproof::cli::exit_usage;
   }
 }

@@ -98,6 +98,8 @@ schema::Status Process::start(const ProcessOptions& options) {
       dup2(out[1], STDOUT_FILENO);
     else if (log >= 0 && options.log_stdout)
       dup2(log, STDOUT_FILENO);
+    else if (options.stdout_on_stderr)
+      dup2(STDERR_FILENO, STDOUT_FILENO);
     execve(program.c_str(), argv.data(), envp.data());
     _exit(127);
   }

@@ -18,9 +18,10 @@ struct ProcessOptions {
   std::vector<std::string> command; // command[0] is looked up in PATH unless it has a slash
   std::map<std::string, std::string> set_env; // added to or replacing the inherited environment
   std::vector<std::string> unset_env;
-  std::string log_path;        // stderr goes here; empty: inherited
-  bool capture_stdout = false; // stdout can be read line by line; otherwise as log or inherited
-  bool log_stdout = false;     // stdout goes into the log too
+  std::string log_path;          // stderr goes here; empty: inherited
+  bool capture_stdout = false;   // stdout can be read line by line; otherwise as log or inherited
+  bool log_stdout = false;       // stdout goes into the log too
+  bool stdout_on_stderr = false; // stdout goes where this process has its stderr
 };
 
 class Process {

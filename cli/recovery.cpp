@@ -15,7 +15,8 @@ void recover_leftovers(const std::string& dir, bool quiet) {
     std::fprintf(stderr, "hitproof: %s was never closed; its journals were recovered\n",
                  dir.c_str());
   else
-    complain("the journals of " + dir + " could not be recovered: " + recovered.status().message());
+    complain("the journals of " + dir + " could not be recovered: " + recovered.status().message(),
+             "hitproof inspect " + dir + " shows what the recording holds without them");
 }
 
 } // namespace hitproof::cli

@@ -106,8 +106,12 @@ int complain_about_archive(const schema::Status& status, const std::string& dir)
   case schema::Code::incomplete:
     complain(status.message(), "run it again; there is nothing to audit");
     return exit_inconclusive;
+  case schema::Code::no_space:
+    complain(status.message(), "free room there, or name another folder with SQLITE_TMPDIR");
+    return exit_usage;
   default:
-    complain(status.message());
+    complain(status.message(),
+             "see that " + dir + " and its files can be read, then run the same command again");
     return exit_usage;
   }
 }

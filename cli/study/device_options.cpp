@@ -5,6 +5,12 @@
 
 namespace hitproof::cli {
 
+void add_preset_option(CLI::App& app, std::string& preset, const std::string& words) {
+  app.add_option("--preset", preset, words)
+      ->check(CLI::IsMember({"micro", "tiny", "paper"}))
+      ->capture_default_str();
+}
+
 void add_device_options(CLI::App& app, std::string& device, std::string& gpus) {
   app.add_option("--device", device,
                  "sim: the simulated device, no GPU needed; cuda: NVIDIA GPUs of compute "

@@ -11,6 +11,8 @@ class App;
 
 namespace hitproof::cli {
 
+// --preset micro|tiny|paper
+void add_preset_option(CLI::App& app, std::string& preset, const std::string& words);
 // --device sim|cuda and --gpus 0,1,...
 void add_device_options(CLI::App& app, std::string& device, std::string& gpus);
 // --tp N and --collectives auto|ipc|nccl
