@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iostream>
 #include <unistd.h>
 #include <vector>
 
@@ -85,7 +86,13 @@ void complain(const std::string& message, const std::string& remedy) {
 
 int main(int argc, char** argv) {
   try {
-    return hitproof::cli::run_program(argc, argv);
+    const int code = hitproof::cli::run_program(argc, argv);
+    // A full disk behind stdout shows only now; an answer that nobody can read is none.
+    std::cout.flush();
+    if (std::cout) return code;
+    hitproof::cli::complain("writing to stdout failed",
+                            "make room where it goes, or send it elsewhere");
+    return hitproof::cli::exit_usage;
   } catch (const std::exception& error) {
     hitproof::cli::complain(error.what());
     return hitproof::cli::exit_usage;
