@@ -29,7 +29,7 @@ std::vector<Condition> conditions() {
       {"probes", stated("probes")},
       {"model preset", stated("preset")},
       {"weights, SHA-256 begins with",
-       "SELECT GROUP_CONCAT(value, ', ') FROM (SELECT DISTINCT SUBSTR(value, 1, 16) AS value FROM "
+       "SELECT GROUP_CONCAT(value, ', ') FROM (SELECT DISTINCT SUBSTR(value, 1, 12) AS value FROM "
        "%meta WHERE name = 'weights' ORDER BY value)"},
       {"seed of the weights", announced("weight_seed")},
       {"ranks", announced("tp")},

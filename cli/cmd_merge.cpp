@@ -63,20 +63,20 @@ struct MergeCommand : Command {
       std::filesystem::remove(out, ignored);
     }
     if (!status.ok()) {
+      const char* again =
+          "make room, or raise the limit on file sizes, then run the same command again";
       complain(status.message(),
-               nothing ? "nothing was added; remove the cause and run the same command again"
-                       : "what was added before is there; remove the cause and run the same "
-                         "command again: it goes on where it stopped");
+               (nothing ? "nothing was added; " : "what was added before is there; ") +
+                   std::string(again));
     }
     if (common.json) {
       std::cout << fleet_json(summary, out);
     } else {
       const auto text = make_output(Format::text, std::cout, common.color);
-      text->verdict((summary.exit_code == exit_pass && status.ok() ? "MERGED: " : "INCOMPLETE: ") +
-                        fleet_sentence(summary),
-                    nothing ? ""
-                            : "sqlite3 " + out +
-                                  " \"SELECT archive, path, rows FROM fleet_archive\"");
+      text->verdict(
+          (summary.exit_code == exit_pass && status.ok() ? "MERGED: " : "INCOMPLETE: ") +
+              fleet_sentence(summary),
+          nothing ? "" : "sqlite3 " + out + " \"SELECT archive, path, rows FROM fleet_archive\"");
     }
     return status.ok() ? summary.exit_code : exit_usage;
   }

@@ -3,6 +3,7 @@
 #include "cli/formats/formats.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <map>
 #include <sstream>
@@ -23,9 +24,8 @@ class LatexOutput : public Output {
     const std::vector<double> widths = paragraph_widths(table, small ? 3.5 : 4.1);
     out_ << "% needs \\usepackage{booktabs,array,graphicx}\n\\begin{table}\n\\centering\n\\caption{"
          << latex_text(table.title) << "}\n\\label{tab:" << label_of(table.id) << "}\n"
-         << (small ? "\\scriptsize\\setlength{\\tabcolsep}{1.5pt}"
-                   : "\\footnotesize\\setlength{\\tabcolsep}{3pt}")
-         << "\n\\sbox0{\\begin{tabular}{";
+         << (small ? "\\scriptsize" : "\\footnotesize") << "\\setlength{\\tabcolsep}{"
+         << (table.columns.size() > 9 ? "1.5pt}" : "3pt}") << "\n\\sbox0{\\begin{tabular}{";
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       char column[80];
       std::snprintf(column, sizeof column, ">{\\raggedright\\arraybackslash}p{%.2f\\linewidth}",
@@ -39,9 +39,12 @@ class LatexOutput : public Output {
     out_ << "\\midrule\n";
     for (const auto& row : table.rows)
       print_row(row, widths);
-    // What is still wider than the line is made smaller as a whole.
+    if (table.rows.empty()) out_ << "\\multicolumn{" << table.columns.size() << "}{l}{none} \\\\\n";
+    // What is still larger than the page is made smaller as a whole.
     out_ << "\\bottomrule\n\\end{tabular}}%\n"
-         << "\\ifdim\\wd0>\\linewidth\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi\n";
+            "\\ifdim\\wd0>\\linewidth\\sbox0{\\resizebox{\\linewidth}{!}{\\usebox0}}\\fi\n"
+            "\\ifdim\\dimexpr\\ht0+\\dp0\\relax>.8\\textheight"
+            "\\sbox0{\\resizebox*{!}{.8\\textheight}{\\usebox0}}\\fi\n\\usebox0\n";
     for (const std::string& note : table.notes) {
       out_ << "\\par\\smallskip\\parbox{\\linewidth}{\\scriptsize\\raggedright " << latex_text(note)
            << "}\n";
@@ -112,18 +115,37 @@ class LatexOutput : public Output {
       width = width > 0 ? share : 0;
     return widths;
   }
+  // Text of a paragraph in which names may be broken behind their parts and digests anywhere.
+  static std::string breakable(const std::string& text) {
+    constexpr std::size_t longest = 16;
+    std::string out;
+    std::size_t run = 0; // letters and digits without a break
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      const bool plain = std::isalnum(static_cast<unsigned char>(text[at])) != 0;
+      // The letters of a command are no text: \textbackslash{}.
+      const bool command = text[at] == '\\' && at + 1 < text.size() &&
+                           std::isalpha(static_cast<unsigned char>(text[at + 1])) != 0;
+      if (command) {
+        const std::size_t end = text.find('}', at);
+        const std::size_t taken = (end == std::string::npos ? text.size() - 1 : end) - at;
+        out += text.substr(at, taken);
+        at += taken;
+      }
+      out += text[at];
+      run = plain && !command ? run + 1 : 0;
+      const bool name = text[at] == '_';
+      if (!name && run < longest) continue;
+      out += "\\allowbreak{}";
+      run = 0;
+    }
+    return out;
+  }
   void print_row(const std::vector<std::string>& row, const std::vector<double>& widths) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       // A bracket or star behind the end of the row before would be read as its argument.
       const bool argument = i == 0 && !row[i].empty() && (row[i][0] == '[' || row[i][0] == '*');
       std::string cell = latex_text(row[i]);
-      // Names in a paragraph may be broken behind their parts.
-      if (i < widths.size() && widths[i] > 0) {
-        const std::string blank = "\\_", part = "\\_\\allowbreak{}";
-        for (std::size_t at = cell.find(blank); at != std::string::npos;
-             at = cell.find(blank, at + part.size()))
-          cell.replace(at, blank.size(), part);
-      }
+      if (i < widths.size() && widths[i] > 0) cell = breakable(cell);
       out_ << (i ? " & " : argument ? "{}" : "") << cell;
     }
     out_ << " \\\\\n";
