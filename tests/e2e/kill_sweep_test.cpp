@@ -3,6 +3,8 @@
 #include "tests/e2e/run.h"
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -72,23 +74,38 @@ void expect_nothing_left(const std::string& out) {
     ADD_FAILURE() << "left behind: " << pid << " " << command_line(pid);
 }
 
+// Moments in all: 16, or what HITPROOF_TEST_KILLS says (the full sweep is 200; other moments with
+// another HITPROOF_TEST_SEED).
+unsigned long from_environment(const char* name, unsigned long otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoul(text, nullptr, 10);
+}
+
 TEST(KillSweep, EveryProcessAtManyMoments) {
   TempDir dir("kill");
-  std::mt19937 random(7);
+  std::mt19937 random(from_environment("HITPROOF_TEST_SEED", 7));
+  const unsigned long each = (from_environment("HITPROOF_TEST_KILLS", 16) + 3) / 4;
+  unsigned long studies = 0, before = 0, after = 0;
   int number = 0;
   for (const std::string victim : {"study", "front", "rank", "cache-server"}) {
-    for (int i = 0; i < 4; ++i) {
+    for (unsigned long i = 0; i < each; ++i) {
       const auto when = std::chrono::milliseconds(random() % 2500);
       const std::string out = dir.path("s" + std::to_string(number)),
                         log = dir.path("log" + std::to_string(number));
       ++number;
       SCOPED_TRACE(victim + " after " + std::to_string(when.count()) + " ms");
       const int code = study_with_kill(out, log, victim, when);
+      ++studies;
       expect_nothing_left(out);
       const std::string archive = out + "/candidate";
-      if (!std::filesystem::exists(archive + "/data/recording.sqlite"))
-        continue;                           // killed before it began
-      if (code == 0 || code == 1) continue; // it had ended before the kill
+      if (!std::filesystem::exists(archive + "/data/recording.sqlite")) { // killed before it began
+        ++before;
+        continue;
+      }
+      if (code == 0 || code == 1) { // it had ended before the kill
+        ++after;
+        continue;
+      }
       if (victim != "study") {
         std::ifstream text(log);
         std::stringstream words;
@@ -103,8 +120,14 @@ TEST(KillSweep, EveryProcessAtManyMoments) {
       Outcome audit = run({program("hitproof"), "audit", archive});
       EXPECT_TRUE(audit.exit_code == 3 || audit.exit_code == 1)
           << audit.exit_code << audit.out << audit.err;
+      std::filesystem::remove_all(out);
     }
   }
+  std::printf("%lu studies: %lu killed before they had recorded, %lu had ended, %lu archives "
+              "incomplete and read\n",
+              studies, before, after, studies - before - after);
+  // A sweep that never meets a recording proves nothing.
+  EXPECT_GE(4 * (studies - before - after), studies);
 }
 
 } // namespace

@@ -4,8 +4,10 @@
 #include "schema/journal_reader.h"
 #include "temp_dir.h"
 
+#include <algorithm>
 #include <barrier>
 #include <csignal>
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -182,15 +184,18 @@ TEST_F(DrainTest, LosesNothingOfAKilledWriter) {
 
 // The recorder is killed over and over at whatever it is doing; nothing may be lost or doubled.
 TEST_F(DrainTest, AKilledRecorderNeitherLosesNorDoubles) {
-  constexpr std::uint64_t n = 60'000;
+  // HITPROOF_TEST_KILLS: how often; the full sweep is 200.
+  const char* const kills = std::getenv("HITPROOF_TEST_KILLS");
+  const int rounds = kills == nullptr ? 12 : std::max(1, std::atoi(kills));
+  const std::uint64_t n = 5'000 * static_cast<std::uint64_t>(rounds);
   make();
   std::uint32_t thread = 0;
-  const pid_t writer = start_child([] {
+  const pid_t writer = start_child([n] {
     write_numbers(n);
     return 0;
   });
   thread = static_cast<std::uint32_t>(writer);
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     const pid_t recorder = start_child([&]() -> int {
       Result<Recording> recording = Recording::open_existing(dir_.path(), Access::read_write);
       if (!recording.ok()) return 1;
