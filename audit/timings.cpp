@@ -13,7 +13,7 @@ namespace {
 constexpr const char* source = "timings.sql";
 
 // The rows of one arm; `where` is the name under which its recording is attached.
-std::string rows_of(const std::string& where) {
+std::string timed_arm(const std::string& where) {
   if (where.empty()) return violations_of("timings");
   std::string sql = violations_of("timings_control");
   const std::string name = "reference.";
@@ -25,9 +25,9 @@ std::string rows_of(const std::string& where) {
 // Both arms under one name, each row with its condition. Attempted path names do not decide what a
 // request did; its admission does.
 std::string timed(bool has_control, const std::string& recording, const std::string& control) {
-  std::string both = rows_of(recording);
+  std::string both = timed_arm(recording);
   if (has_control)
-    both = "(SELECT * FROM " + rows_of(control) + " UNION ALL SELECT * FROM " + both + ")";
+    both = "(SELECT * FROM " + timed_arm(control) + " UNION ALL SELECT * FROM " + both + ")";
   return "(SELECT CASE arm WHEN 'control' THEN 'OFF ' ELSE 'ON ' END || CASE path WHEN 0 THEN "
          "'recomputed' WHEN 1 THEN 'local reuse' WHEN 2 THEN 'external reload' WHEN 3 THEN 'local "
          "and external' ELSE 'not classified' END AS condition, * FROM " +
