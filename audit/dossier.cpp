@@ -17,6 +17,7 @@ schema::Result<Dossier> make_dossier(const std::string& dir, const DossierOption
     while (facts.next())
       d.facts[facts.text(0)] = facts.text(1);
     require(facts.status());
+    d.tables.push_back(conditions_table(context, d.report));
     d.tables.push_back(numerical_control_table(context, d.report));
     d.tables.push_back(continuation_table(context, d.report));
     if (options.timings) {

@@ -20,6 +20,8 @@ struct Trace {
   std::string source;
   std::string before; // what must be run first: the control arm attached, for example
   std::string statement;
+  // Folder of the archive that it is about, in a table over several; empty: the table's own.
+  std::string archive = {};
 
   // What a reviewer runs, on one line; empty where no query gives the number.
   std::string script() const { return statement.empty() ? "" : before + statement; }
@@ -32,6 +34,8 @@ struct Table {
   std::vector<std::vector<std::string>> rows;
   // Of each cell, parallel to `rows`; empty for a table whose numbers nobody asks about.
   std::vector<std::vector<Trace>> traces;
+  // Sentences under the table: what it does not hold, and why.
+  std::vector<std::string> notes = {};
 };
 
 } // namespace hitproof::audit

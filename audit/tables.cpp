@@ -17,25 +17,9 @@ std::string listed(const std::vector<std::int64_t>& list) {
   return out;
 }
 
-// One number where all ranks agree, else all of them.
-std::string per_rank(const std::vector<std::int64_t>& list) {
-  if (list.empty()) return "-";
-  if (std::all_of(list.begin(), list.end(), [&](std::int64_t n) { return n == list[0]; }))
-    return grouped(list[0]);
-  std::string out;
-  for (const std::int64_t n : list)
-    out += (out.empty() ? "" : "/") + grouped(n);
-  return out;
-}
-
 std::string content_of(const ReloadRow& row) {
   if (!row.content_observed) return "not observed";
   return listed(row.content);
-}
-
-std::string difference_of(const ReloadRow& row) {
-  if (!row.compared) return "not compared";
-  return row.first_difference < 0 ? "-" : std::to_string(row.first_difference);
 }
 
 std::string bound_words(const RuleReport& r) {
@@ -93,6 +77,21 @@ std::string grouped(std::int64_t number) {
   for (std::size_t at = digits.size(); at > 3; at -= 3)
     digits.insert(at - 3, ",");
   return (number < 0 ? "-" : "") + digits;
+}
+
+std::string per_rank(const std::vector<std::int64_t>& list) {
+  if (list.empty()) return "-";
+  if (std::all_of(list.begin(), list.end(), [&](std::int64_t n) { return n == list[0]; }))
+    return grouped(list[0]);
+  std::string out;
+  for (const std::int64_t n : list)
+    out += (out.empty() ? "" : "/") + grouped(n);
+  return out;
+}
+
+std::string difference_of(const ReloadRow& row) {
+  if (!row.compared) return "not compared";
+  return row.first_difference < 0 ? "-" : std::to_string(row.first_difference);
 }
 
 Table boundary_matrix(const Report& report) {

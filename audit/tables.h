@@ -19,5 +19,9 @@ std::vector<Table> report_tables(const Report& report);
 
 // 2447265792 as "2,447,265,792".
 std::string grouped(std::int64_t number);
+// One number where all ranks agree, else all of them.
+std::string per_rank(const std::vector<std::int64_t>& list);
+// Index of the first token that differs, "-" for none, "not compared".
+std::string difference_of(const ReloadRow& row);
 
 } // namespace hitproof::audit

@@ -2,6 +2,7 @@
 
 #include "audit/device.h"
 #include "audit/rule.h"
+#include "audit/study_tables.h"
 #include "audit/trace.h"
 
 #include <cstdlib>
@@ -11,18 +12,30 @@ namespace {
 
 constexpr const char* source = "timings.sql";
 
+// The rows of one arm; `where` is the name under which its recording is attached.
+std::string timed_arm(const std::string& where) {
+  if (where.empty()) return violations_of("timings");
+  std::string sql = violations_of("timings_control");
+  const std::string name = "reference.";
+  for (std::size_t at = sql.find(name); at != std::string::npos; at = sql.find(name, at + 1))
+    sql.replace(at, name.size(), where + ".");
+  return sql;
+}
+
 // Both arms under one name, each row with its condition. Attempted path names do not decide what a
 // request did; its admission does.
-std::string timed(const Context& context) {
-  std::string both = violations_of("timings");
-  if (context.has_reference()) {
-    both = "(SELECT * FROM " + violations_of("timings_control") + " UNION ALL SELECT * FROM " +
-           both + ")";
-  }
+std::string timed(bool has_control, const std::string& recording, const std::string& control) {
+  std::string both = timed_arm(recording);
+  if (has_control)
+    both = "(SELECT * FROM " + timed_arm(control) + " UNION ALL SELECT * FROM " + both + ")";
   return "(SELECT CASE arm WHEN 'control' THEN 'OFF ' ELSE 'ON ' END || CASE path WHEN 0 THEN "
          "'recomputed' WHEN 1 THEN 'local reuse' WHEN 2 THEN 'external reload' WHEN 3 THEN 'local "
          "and external' ELSE 'not classified' END AS condition, * FROM " +
          both + ")";
+}
+
+std::string timed(const Context& context) {
+  return timed(context.has_reference(), "", "reference");
 }
 
 std::string median_of(const std::string& values) {
@@ -45,13 +58,18 @@ void put(Context& context, std::vector<std::string>& row, std::vector<Trace>& tr
   traces.push_back(any && read ? traced(context, source, statement) : Trace{});
 }
 
-void read_points(Context& context, Timings& timings, const std::string& rows) {
+std::vector<TimingPoint> points_of(Context& context, const std::string& rows, std::int64_t most) {
+  std::vector<TimingPoint> points;
   auto q = context.query("SELECT condition, op, prompt_tokens, ttft_ms, total_ms FROM " + rows +
-                         " ORDER BY arm DESC, op LIMIT " + std::to_string(point_limit));
-  while (q.next()) {
-    timings.points.push_back({q.text(0), q.integer(1), q.integer(2), q.real(3), q.real(4)});
-  }
+                         " ORDER BY arm DESC, op LIMIT " + std::to_string(most)); // -1: all
+  while (q.next())
+    points.push_back({q.text(0), q.integer(1), q.integer(2), q.real(3), q.real(4)});
   require(q.status());
+  return points;
+}
+
+void read_points(Context& context, Timings& timings, const std::string& rows) {
+  timings.points = points_of(context, rows, point_limit);
   timings.left_out = context.number("SELECT COUNT(*) FROM " + rows) -
                      static_cast<std::int64_t>(timings.points.size());
 }
@@ -73,9 +91,7 @@ void read_groups(Context& context, Timings& timings, const std::string& rows) {
     g.prompt_tokens = q.integer(1);
     g.points = q.integer(2);
     const std::string values = only(rows, "ttft_ms", g.condition, g.prompt_tokens);
-    const std::string statement = "SELECT printf('%.1f', MIN(v)), printf('%.1f', " +
-                                  median_of(values) + "), printf('%.1f', MAX(v)) FROM (" + values +
-                                  ")";
+    const std::string statement = spread_of(values);
     auto numbers = context.query(statement);
     if (numbers.next()) {
       g.least = std::strtod(numbers.text(0).c_str(), nullptr);
@@ -106,9 +122,10 @@ void fill_table(Context& context, Timings& timings, const std::string& rows) {
   t.title = "Time to first token by what the request did, device " + device +
             (is_simulated(device) ? " (simulated: no performance claim)" : "") +
             (timings.delayed ? "; saves delayed on purpose" : "");
-  t.columns = {{"N", "tokens"},         {"OFF recomputed", "ms"}, {"ON recomputed", "ms"},
-               {"ON reload", "ms"},     {"TTFT ratio", ""},       {"total ratio", ""},
-               {"OFF decode", "tok/s"}, {"ON decode", "tok/s"}};
+  t.columns = {
+      {"N", "tokens"},         {"OFF recomputed", "ms"}, {"ON recomputed", "ms"},
+      {"ON reload", "ms"},     {"TTFT ratio", ""},       {"total ratio", ""},
+      {"OFF decode", "tok/s"}, {"ON decode", "tok/s"},   {"fewest in a median", "generations"}};
   for (const std::int64_t n :
        context.numbers("SELECT DISTINCT prompt_tokens FROM " + rows + " ORDER BY prompt_tokens")) {
     std::vector<std::string> row = {std::to_string(n)};
@@ -127,12 +144,44 @@ void fill_table(Context& context, Timings& timings, const std::string& rows) {
     }
     for (const char* arm : {"OFF recomputed", "ON recomputed"})
       put(context, row, traces, only(rows, "rate", arm, n), "%.1f");
+    // Generations behind the weakest of the three medians of times to the first token.
+    const std::string fewest =
+        "SELECT MIN(n) FROM (SELECT COUNT(*) AS n FROM " + rows +
+        " WHERE prompt_tokens = " + std::to_string(n) + " AND condition IN (" +
+        name_list({"OFF recomputed", "ON recomputed", "ON external reload"}) +
+        ") GROUP BY condition)";
+    const std::int64_t least = context.number(fewest);
+    row.push_back(least > 0 ? std::to_string(least) : "-");
+    traces.push_back(least > 0 ? traced(context, source, fewest) : Trace{});
     t.rows.push_back(std::move(row));
     t.traces.push_back(std::move(traces));
   }
+  if (context.number("SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM " + rows +
+                     " GROUP BY arm, kind, prompt)") == 1) {
+    t.notes.emplace_back("No trial is repeated inside the recording, and none is set aside as a "
+                         "warm-up: each prompt was generated once in each way.");
+  }
+  if (const std::string probes = context.fact("probes"); !probes.empty() && probes != "off")
+    t.notes.push_back("Probes were on while these times were taken: " + probes + ".");
+  t.notes.emplace_back(one_recording_note);
 }
 
 } // namespace
+
+std::string group_values(bool has_control, const std::string& recording, const std::string& control,
+                         const std::string& condition, std::int64_t prompt_tokens) {
+  return only(timed(has_control, recording, control.empty() ? "reference" : control), "ttft_ms",
+              condition, prompt_tokens);
+}
+
+std::string spread_of(const std::string& values) {
+  return "SELECT printf('%.1f', MIN(v)), printf('%.1f', " + median_of(values) +
+         "), printf('%.1f', MAX(v)) FROM (" + values + ")";
+}
+
+std::vector<TimingPoint> read_all_points(Context& context) {
+  return points_of(context, timed(context), -1);
+}
 
 Timings read_timings(Context& context) {
   Timings timings;

@@ -17,6 +17,7 @@ struct TimingPoint {
   std::string condition; // "OFF recomputed", "ON recomputed", "ON external reload", ...
   std::int64_t op = 0, prompt_tokens = 0;
   double ttft_ms = 0, total_ms = 0;
+  std::size_t run = 0; // repetition that it belongs to, from 0
 };
 
 // All points of one condition and prompt length; milliseconds.
@@ -32,6 +33,7 @@ struct Timings {
   std::vector<TimingGroup> groups; // by condition, then length
   std::int64_t left_out = 0;       // points beyond the limit; the groups have them all
   bool delayed = false;            // saves were delayed on purpose
+  std::vector<std::string> runs;   // names of the repetitions whose points are in one group
   Table table;                     // in the form of the paper's Table 7
 };
 
@@ -39,5 +41,15 @@ inline constexpr std::int64_t point_limit = 2000;
 
 // Empty where the recording has no study or its records carry no times.
 Timings read_timings(Context& context);
+
+// Every point, in order of running, control first: for groups over several recordings.
+std::vector<TimingPoint> read_all_points(Context& context);
+
+// A SELECT of `v`, the times to the first token of one group. `recording` and `control` are the
+// names under which the two arms are attached; both empty: those of the recording under audit.
+std::string group_values(bool has_control, const std::string& recording, const std::string& control,
+                         const std::string& condition, std::int64_t prompt_tokens);
+// One row with least, median and most of the values that `values` selects as `v`, as printed.
+std::string spread_of(const std::string& values);
 
 } // namespace hitproof::audit

@@ -53,7 +53,7 @@ Trace joined(const Trace& first, const Trace& second) {
   // Both preambles are made of the same two statements; the longer one has the other's.
   return {first.source == second.source ? first.source : first.source + ", " + second.source,
           first.before.size() < second.before.size() ? second.before : first.before,
-          first.statement + " " + second.statement};
+          first.statement + " " + second.statement, first.archive};
 }
 
 Figure counted(Context& context, const char* source, std::string name, const std::string& sql) {

@@ -1,15 +1,17 @@
 // hitproof export: what an audit found, in the formats that papers, people and CI systems read.
-#include "audit/dossier.h"
+#include "audit/together.h"
 #include "cli/fleet/export_parquet.h"
 #include "cli/output.h"
 #include "cli/plain_json.h"
 #include "cli/report_output.h"
+#include "cli/whole_file.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -30,7 +32,7 @@ struct ExportCommand : Command {
   std::string format_name = "csv";
   std::string out_dir;
   std::string only;
-  bool despite_damage = false;
+  bool despite_damage = false, together = false, repetitions = false;
   FleetOptions fleet; // parquet
   Format format = Format::csv;
 
@@ -43,6 +45,8 @@ struct ExportCommand : Command {
            "  hitproof export out/demo/candidate --format latex --table boundary_matrix\n"
            "  hitproof export out/demo/candidate --format html > report.html\n"
            "  hitproof export out/demo/candidate out/demo/full --format sarif > hitproof.sarif\n"
+           "  hitproof export out/run1 out/run2 --repetitions --format pdf --table timings > "
+           "t.pdf\n"
            "  ls -d runs/*/ | hitproof export --from - --format parquet --audit --out fleet\n";
   }
   void add(CLI::App& app) override {
@@ -53,11 +57,18 @@ struct ExportCommand : Command {
         ->check(CLI::IsMember(formats))
         ->capture_default_str();
     app.add_option("--out", out_dir,
-                   "Folder for the files (csv, latex, svg: one a table or figure); without it "
+                   "Folder for the files (csv, latex, svg, pdf: one a table or figure); without it "
                    "everything goes to stdout");
     app.add_option("--table", only,
-                   "One table alone (csv, latex, json), or one figure (svg); a wrong name is "
+                   "One table alone (csv, latex, json), or one figure (svg, pdf); a wrong name is "
                    "answered with those there are");
+    app.add_flag("--together", together,
+                 "One set of tables over all archives, a row or a column for each; nothing is "
+                 "pooled (csv, latex, json, svg, pdf)");
+    app.add_flag("--repetitions", repetitions,
+                 "As --together, for archives declared to repeat one plan: their generations are "
+                 "compared, and the figure of times shows them in one group; refused where the "
+                 "plans differ");
     app.add_flag("--despite-damage", despite_damage,
                  "Export an archive whose files do not fit its manifests; the damage is a finding");
     add_parquet_options(app, fleet);
@@ -70,7 +81,7 @@ struct ExportCommand : Command {
     options.coverage = format != Format::sarif && format != Format::junit;
     options.timings = options.coverage;
     auto dossier = audit::make_dossier(dir, options);
-    if (dossier.ok() && dirs.size() > 1) tell_apart(*dossier);
+    if (dossier.ok() && dirs.size() > 1 && !together) tell_apart(*dossier);
     return dossier;
   }
 
@@ -96,8 +107,13 @@ struct ExportCommand : Command {
                known.empty() ? "leave out --table" : "choose one of: " + joined(known));
       return false;
     }
-    std::erase_if(dossier.tables, [&](const audit::Table& t) { return t.id != only; });
+    narrow(dossier);
     return true;
+  }
+
+  void narrow(audit::Dossier& dossier) const {
+    if (only.empty()) return;
+    std::erase_if(dossier.tables, [&](const audit::Table& t) { return t.id != only; });
   }
 
   bool make_folder(const std::string& path) const {
@@ -110,26 +126,27 @@ struct ExportCommand : Command {
     return !error;
   }
 
-  static bool close_file(std::ofstream& file, const std::string& path) {
-    file.close();
-    if (!file)
-      complain("write " + path + " failed", "check the room and the rights of this folder");
-    if (file) std::cout << path << "\n";
-    return bool(file);
+  static bool keep(WholeFile& file, const std::string& path) {
+    const schema::Status status = file.keep();
+    if (!status.ok())
+      complain(status.message(), "make room or choose another folder with --out; what is there "
+                                 "under its final name is whole");
+    if (status.ok()) std::cout << path << "\n";
+    return status.ok();
   }
 
   // One file a part; several archives get a folder each, named by their place.
   int write_parts(const audit::Dossier& dossier, std::size_t index) const {
     const std::string folder =
-        dirs.size() > 1 ? out_dir + "/" + std::to_string(index + 1) : out_dir;
+        dirs.size() > 1 && !together ? out_dir + "/" + std::to_string(index + 1) : out_dir;
     if (!make_folder(folder)) return exit_usage;
     const auto probe = make_output(format, std::cout);
     for (const std::string& part : probe->parts(dossier)) {
       if (!only.empty() && part != only) continue;
       const std::string path = folder + "/" + part + "." + probe->suffix();
-      std::ofstream file(path, std::ios::binary);
-      make_output(format, file)->part(dossier, part);
-      if (!close_file(file, path)) return exit_usage;
+      WholeFile file(path);
+      make_output(format, file.stream())->part(dossier, part);
+      if (!keep(file, path)) return exit_usage;
     }
     return exit_pass;
   }
@@ -138,13 +155,14 @@ struct ExportCommand : Command {
   int print_parts(const audit::Dossier& dossier, Output& out) const {
     std::vector<std::string> parts = out.parts(dossier);
     if (!only.empty()) parts = {only};
-    if (format == Format::svg && parts.size() != 1) {
-      complain("several figures do not fit into one SVG file",
+    if ((format == Format::svg || format == Format::pdf) && parts.size() != 1) {
+      complain(parts.empty() ? "there is no figure to show"
+                             : "several figures do not fit into one file",
                "name one with --table (" + joined(parts) + ") or a folder with --out");
       return exit_usage;
     }
     for (const std::string& part : parts) {
-      if (format == Format::csv && (parts.size() > 1 || dirs.size() > 1))
+      if (format == Format::csv && (parts.size() > 1 || (dirs.size() > 1 && !together)))
         std::cout << "# " << part << "\r\n";
       out.part(dossier, part);
     }
@@ -152,28 +170,86 @@ struct ExportCommand : Command {
   }
 
   int write_document() const {
-    std::ofstream file;
+    std::optional<WholeFile> file;
     std::string path;
     if (!out_dir.empty()) {
       if (!make_folder(out_dir)) return exit_usage;
       path = out_dir + "/" + (format == Format::perfetto ? "trace" : "hitproof") + "." +
              make_output(format, std::cout)->suffix();
-      file.open(path, std::ios::binary);
+      file.emplace(path);
     }
-    const auto out = make_output(format, path.empty() ? std::cout : file);
+    const auto out = make_output(format, file ? file->stream() : std::cout);
+    std::vector<audit::Dossier> members;
     for (const std::string& dir : dirs) {
       auto dossier = dossier_of(dir);
       if (!dossier.ok()) return complain_about_archive(dossier.status(), dir);
+      if (together) {
+        members.push_back(std::move(dossier).value());
+        continue;
+      }
       if (!pick(*dossier, *out)) return exit_usage;
       out->archive(*dossier);
     }
+    if (together) {
+      auto all = joined_up(members);
+      if (!all.ok()) return refuse(all.status());
+      if (!pick(*all, *out)) return exit_usage;
+      for (audit::Dossier& member : members) {
+        narrow(member);
+        out->archive(member);
+      }
+      out->together(*all);
+    }
     out->finish();
-    if (path.empty()) return exit_pass;
-    return close_file(file, path) ? exit_pass : exit_usage;
+    return !file || keep(*file, path) ? exit_pass : exit_usage;
+  }
+
+  schema::Result<audit::Dossier> joined_up(const std::vector<audit::Dossier>& members) const {
+    audit::TogetherOptions options;
+    std::set<std::string> seen;
+    for (const std::string& dir : dirs) {
+      const auto path = std::filesystem::path(dir + "/").lexically_normal().parent_path();
+      options.names.push_back(path.filename().string());
+      seen.insert(options.names.back());
+    }
+    if (seen.size() < dirs.size() || seen.count("") > 0) options.names = dirs;
+    options.repetitions = repetitions;
+    return audit::put_together(members, options);
+  }
+
+  static int refuse(const schema::Status& status) {
+    const bool refused = status.code() == schema::Code::invalid_argument;
+    complain(status.message(),
+             refused ? "use --together, which pools nothing, or leave it out" : "");
+    return refused ? exit_usage : exit_damaged;
+  }
+
+  int refuse_together() const {
+    complain("format " + format_name + " shows archives one by one",
+             "--together and --repetitions need csv, latex, json, svg or pdf");
+    return exit_usage;
+  }
+
+  // All archives in one set of files.
+  int write_together() const {
+    std::vector<audit::Dossier> members;
+    for (const std::string& dir : dirs) {
+      auto dossier = dossier_of(dir);
+      if (!dossier.ok()) return complain_about_archive(dossier.status(), dir);
+      members.push_back(std::move(dossier).value());
+    }
+    auto all = joined_up(members);
+    if (!all.ok()) return refuse(all.status());
+    const auto out = make_output(format, std::cout);
+    if (!pick(*all, *out)) return exit_usage;
+    return out_dir.empty() ? print_parts(*all, *out) : write_parts(*all, 0);
   }
 
   int run() override {
+    std::signal(SIGXFSZ, SIG_IGN); // a full quota is an error to report, not a death
+    together |= repetitions;
     if (format_name == "parquet") {
+      if (together) return refuse_together();
       fleet.dirs = dirs;
       fleet.quiet = common.quiet;
       return export_parquet(fleet, out_dir, common);
@@ -193,7 +269,13 @@ struct ExportCommand : Command {
       complain("one archive is named twice", "name each archive once");
       return exit_usage;
     }
+    if (together && !takes_together(format)) return refuse_together();
+    if (together && dirs.size() < 2) {
+      complain("tables over several archives need several", "name their folders");
+      return exit_usage;
+    }
     if (is_document(format)) return write_document();
+    if (together) return write_together();
     const auto out = make_output(format, std::cout);
     for (std::size_t i = 0; i < dirs.size(); ++i) {
       auto dossier = dossier_of(dirs[i]);

@@ -4,6 +4,8 @@
 #include "cli/output.h"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
+#include <filesystem>
 #include <iostream>
 
 namespace hitproof::cli {
@@ -38,12 +40,15 @@ struct MergeCommand : Command {
   }
 
   int run() override {
+    std::signal(SIGXFSZ, SIG_IGN); // a full quota is an error to report, not a death
     options.quiet = common.quiet;
     if (options.dirs.empty() && options.list.empty()) {
       complain("merge needs archives",
                "name their folders, or a list of them with --from (- for stdin)");
       return exit_usage;
     }
+    std::error_code ignored;
+    const bool is_new = !std::filesystem::exists(out, ignored);
     auto sink = open_merged_file(out);
     if (!sink.ok()) {
       complain(sink.status().message(), "choose a file that can be written with --out");
@@ -51,16 +56,27 @@ struct MergeCommand : Command {
     }
     FleetSummary summary;
     const schema::Status status = take_fleet(options, **sink, summary);
-    if (!status.ok())
-      complain(status.message(), "what was added before is there; remove the cause and run the "
-                                 "same command again: it goes on where it stopped");
+    const bool nothing = is_new && summary.added == 0 && !status.ok();
+    if (nothing) {
+      // A file that was made for this and holds nothing would be taken for a merged one.
+      sink->reset();
+      std::filesystem::remove(out, ignored);
+    }
+    if (!status.ok()) {
+      const char* again =
+          "make room, or raise the limit on file sizes, then run the same command again";
+      complain(status.message(),
+               (nothing ? "nothing was added; " : "what was added before is there; ") +
+                   std::string(again));
+    }
     if (common.json) {
       std::cout << fleet_json(summary, out);
     } else {
       const auto text = make_output(Format::text, std::cout, common.color);
-      text->verdict((summary.exit_code == exit_pass && status.ok() ? "MERGED: " : "INCOMPLETE: ") +
-                        fleet_sentence(summary),
-                    "sqlite3 " + out + " \"SELECT archive, path, rows FROM fleet_archive\"");
+      text->verdict(
+          (summary.exit_code == exit_pass && status.ok() ? "MERGED: " : "INCOMPLETE: ") +
+              fleet_sentence(summary),
+          nothing ? "" : "sqlite3 " + out + " \"SELECT archive, path, rows FROM fleet_archive\"");
     }
     return status.ok() ? summary.exit_code : exit_usage;
   }

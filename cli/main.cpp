@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iostream>
 #include <unistd.h>
 #include <vector>
 
@@ -121,7 +122,13 @@ void complain(const std::string& message, const std::string& remedy) {
 
 int main(int argc, char** argv) {
   try {
-    return hitproof::cli::run_program(argc, argv);
+    const int code = hitproof::cli::run_program(argc, argv);
+    // A full disk behind stdout shows only now; an answer that nobody can read is none.
+    std::cout.flush();
+    if (std::cout) return code;
+    hitproof::cli::complain("writing to stdout failed",
+                            "make room where it goes, or send it elsewhere");
+    return hitproof::cli::exit_usage;
   } catch (const std::exception& error) {
     hitproof::cli::complain(error.what(),
                             "look whether the machine has room and the files can be read, and run "

@@ -17,10 +17,15 @@ struct Offer {
 
 // A trace viewer takes tens of thousands of slices; a page that is read on a phone does not.
 const Offer offers[] = {
-    {"latex", Format::latex, false, 0}, {"csv", Format::csv, false, 0},
-    {"json", Format::json, true, 0},    {"html", Format::html, true, 600},
-    {"svg", Format::svg, false, 600},   {"sarif", Format::sarif, true, 0},
-    {"junit", Format::junit, true, 0},  {"perfetto", Format::perfetto, true, 20000},
+    {"latex", Format::latex, false, 0},
+    {"csv", Format::csv, false, 0},
+    {"json", Format::json, true, 0},
+    {"html", Format::html, true, 600},
+    {"svg", Format::svg, false, 600},
+    {"pdf", Format::pdf, false, 600},
+    {"sarif", Format::sarif, true, 0},
+    {"junit", Format::junit, true, 0},
+    {"perfetto", Format::perfetto, true, 20000},
 };
 
 const Offer* offer_of(Format format) {
@@ -62,6 +67,8 @@ std::unique_ptr<Output> make_output(Format format, std::ostream& stream, bool co
     return make_html_output(stream);
   case Format::svg:
     return make_svg_output(stream);
+  case Format::pdf:
+    return make_pdf_output(stream);
   case Format::sarif:
     return make_sarif_output(stream);
   case Format::junit:
@@ -97,6 +104,8 @@ bool is_document(Format format) {
   const Offer* o = offer_of(format);
   return o && o->document;
 }
+
+bool takes_together(Format format) { return !is_document(format) || format == Format::json; }
 
 std::int64_t slices_of(Format format) {
   const Offer* o = offer_of(format);

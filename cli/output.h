@@ -22,7 +22,7 @@
 
 namespace hitproof::cli {
 
-enum class Format { text, csv, latex, json, html, svg, sarif, junit, perfetto };
+enum class Format { text, csv, latex, json, html, svg, pdf, sarif, junit, perfetto };
 
 class Output {
  public:
@@ -44,6 +44,8 @@ class Output {
   // Empty in a format that makes one document of all archives.
   virtual std::vector<std::string> parts(const audit::Dossier& dossier) const;
   virtual void part(const audit::Dossier& dossier, const std::string& name);
+  // Tables and figures over all archives (audit/together.h), behind the last of them.
+  virtual void together(const audit::Dossier& dossier) { archive(dossier); }
   // After the last archive: whatever closes the document.
   virtual void finish() {}
 
@@ -60,6 +62,8 @@ bool format_of(const std::string& name, Format* format);
 // True for the formats in which all archives make one file; false where each table or figure is
 // one.
 bool is_document(Format format);
+// True for the formats that have a place for tables and figures over several archives.
+bool takes_together(Format format);
 // The timeline that a format shows: slices of each kind, 0 for none.
 std::int64_t slices_of(Format format);
 

@@ -34,7 +34,13 @@ Status sqlite_status(sqlite3* db, int code, const std::string& what) {
   default:
     break;
   }
-  const char* reason = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+  std::string reason = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+  if (const int error = db != nullptr ? sqlite3_system_errno(db) : 0;
+      (code & 0xff) == SQLITE_IOERR && error != 0) {
+    // "disk I/O error" alone does not say that a quota or file-size limit was met.
+    kind = Status::from_errno(error, what).code();
+    reason += std::string(" (") + std::strerror(error) + ")";
+  }
   return Status(kind, what + ": " + reason);
 }
 

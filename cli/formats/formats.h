@@ -12,6 +12,7 @@ std::unique_ptr<Output> make_latex_output(std::ostream& stream);
 std::unique_ptr<Output> make_json_output(std::ostream& stream);
 std::unique_ptr<Output> make_html_output(std::ostream& stream);
 std::unique_ptr<Output> make_svg_output(std::ostream& stream);
+std::unique_ptr<Output> make_pdf_output(std::ostream& stream);
 std::unique_ptr<Output> make_sarif_output(std::ostream& stream);
 std::unique_ptr<Output> make_junit_output(std::ostream& stream);
 std::unique_ptr<Output> make_perfetto_output(std::ostream& stream);

@@ -3,6 +3,7 @@
 #include "audit/tables.h"
 #include "audit/trace.h"
 #include "cli/escape.h"
+#include "cli/formats/figures.h"
 #include "cli/formats/formats.h"
 #include "cli/formats/html_parts.h"
 #include "cli/formats/svg.h"
@@ -76,16 +77,17 @@ class HtmlOutput : public Document {
   void figures(const audit::Dossier& d) {
     out_ << "<section><h2>Figures</h2>\n";
     if (!d.report.reloads.empty())
-      out_ << boxed(boundary_svg(d), "plain",
+      out_ << boxed(svg_of(boundary_figure(d)), "plain",
                     "Where each reload resumed. A dot inside its square: B = p.");
     if (!d.coverage.cells.empty())
-      out_ << boxed(coverage_svg(d), "plain",
+      out_ << boxed(svg_of(coverage_figure(d)), "plain",
                     "Every registered entry on every rank, saves above, loads below." +
                         query_box(d.report.path, d.coverage.trace));
     if (!d.timeline.slices.empty())
-      out_ << boxed(timeline_svg(d), "wide", "When it happened. Times from the recording's begin.");
+      out_ << boxed(svg_of(timeline_figure(d)), "wide",
+                    "When it happened. Times from the recording's begin.");
     if (!d.timings.groups.empty())
-      out_ << boxed(timings_svg(d), "plain",
+      out_ << boxed(svg_of(timings_figure(d)), "plain",
                     "Points, medians, and ranges from least to greatest." + timing_boxes(d));
     out_ << "</section>\n";
   }
@@ -96,7 +98,7 @@ class HtmlOutput : public Document {
     for (const audit::RuleReport& r : d.report.rules) {
       for (const audit::Finding& f : r.findings) {
         any = true;
-        out_ << finding_part(d.report, f, witness_svg(f));
+        out_ << finding_part(d.report, f, svg_of(witness_figure(f)));
       }
     }
     if (!any) out_ << "<p>No rule found a violation, and none left a note.</p>\n";

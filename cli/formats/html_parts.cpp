@@ -123,6 +123,8 @@ std::string table_part(const std::string& dir, const audit::Table& table) {
     out += "</tr>\n";
   }
   out += "</tbody></table></figure>\n";
+  for (const std::string& note : table.notes)
+    out += "<p class=\"soft\">" + xml_text(note) + "</p>\n";
   std::string queries;
   for (std::size_t r = 0; r < table.traces.size(); ++r) {
     for (std::size_t i = 0; i < table.traces[r].size() && i < table.rows[r].size(); ++i) {

@@ -1,5 +1,5 @@
 #include "cli/formats/html_parts.h"
-#include "cli/formats/svg.h"
+#include "cli/formats/ink.h"
 
 namespace hitproof::cli {
 namespace {
@@ -34,7 +34,7 @@ figure:focus-visible,summary:focus-visible{outline:2px solid var(--b);outline-of
 .finding.fail{border-color:var(--bad)}.finding.inconclusive{border-color:var(--open)}
 ol.witness,ol.recheck{padding-left:1.4rem}
 ol.witness li,ol.recheck li{margin:.35rem 0;overflow-wrap:anywhere}
-code.command{display:block;background:var(--none);border-radius:.3rem;padding:.45rem .6rem;margin:.3rem 0;
+code.command{display:block;background:var(--blank);border-radius:.3rem;padding:.45rem .6rem;margin:.3rem 0;
 font:.8rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflow-wrap:anywhere;white-space:pre-wrap;
 max-height:16rem;overflow-y:auto}
 details{margin:.3rem 0}summary{cursor:pointer;color:var(--b);font-size:.88rem}
@@ -58,7 +58,7 @@ std::string html_head() {
                      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                      "style-src 'unsafe-inline'\">\n<title>Hitproof report</title>\n<style>") +
-         svg_style + page_style + "</style></head>\n<body><main>\n";
+         svg_style() + page_style + "</style></head>\n<body><main>\n";
 }
 
 } // namespace hitproof::cli

@@ -13,6 +13,7 @@ Json trace_json(const audit::Trace& trace) {
   if (trace.source.empty()) return nullptr;
   Json j = {{"source", trace.source}};
   j["statement"] = trace.statement.empty() ? Json(nullptr) : Json(trace.script());
+  if (!trace.archive.empty()) j["archive"] = trace.archive;
   return j;
 }
 
@@ -47,6 +48,7 @@ Json table_json(const audit::Table& t) {
       cells.push_back(trace_json(trace));
     j["traces"].push_back(std::move(cells));
   }
+  j["notes"] = t.notes;
   return j;
 }
 
@@ -111,12 +113,24 @@ class JsonOutput : public Document {
          << j.dump(2, ' ', false, Json::error_handler_t::replace);
     any_ = true;
   }
-  void finish() override { out_ << "\n]}\n"; }
+  void together(const audit::Dossier& d) override {
+    together_ = Json::object();
+    together_["tables"] = Json::array();
+    for (const audit::Table& t : d.tables)
+      together_["tables"].push_back(table_json(t));
+  }
+  void finish() override {
+    out_ << "\n]";
+    if (!together_.is_null())
+      out_ << ", \"together\": " << together_.dump(2, ' ', false, Json::error_handler_t::replace);
+    out_ << "}\n";
+  }
   std::string suffix() const override { return "json"; }
 
  private:
   std::ostream& out_;
   bool any_ = false;
+  Json together_; // null where there are no tables over several archives
 };
 
 } // namespace

@@ -48,6 +48,8 @@ class TextOutput : public Output {
     out_ << "  " << std::string(total > 2 ? total - 2 : 0, '-') << '\n';
     for (const auto& row : table.rows)
       print_row(table, row, widths);
+    for (const std::string& note : table.notes)
+      line("  " + note);
   }
 
   void verdict(const std::string& sentence, const std::string& next_command) override {

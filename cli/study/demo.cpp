@@ -1,6 +1,7 @@
 #include "cli/study/demo.h"
 
 #include "audit/audit.h"
+#include "audit/before_after.h"
 #include "cli/study/boundary.h"
 #include "cli/study/breaks.h"
 
@@ -157,18 +158,6 @@ class Demo {
   DemoResult result_;
 };
 
-const audit::ReloadRow* reload_of(const audit::Report& report, int64_t n) {
-  for (const auto& row : report.reloads)
-    if (row.prompt_tokens == n) return &row;
-  return nullptr;
-}
-
-std::string range(const std::vector<int64_t>& values) {
-  if (values.empty()) return "-";
-  auto [low, high] = std::minmax_element(values.begin(), values.end());
-  return *low == *high ? std::to_string(*low) : std::to_string(*low) + ".." + std::to_string(*high);
-}
-
 } // namespace
 
 schema::Result<DemoResult> run_demo(const DemoOptions& options) {
@@ -178,34 +167,7 @@ schema::Result<DemoResult> run_demo(const DemoOptions& options) {
 }
 
 audit::Table boundary_matrix(const DemoResult& result) {
-  audit::Table table;
-  table.id = "boundary_matrix";
-  table.title = "Boundary matrix: full lookup (before) and strict lookup (after)";
-  table.columns = {{"N", "tokens"},
-                   {"B before", "tokens"},
-                   {"p before", "tokens"},
-                   {"first diff before", "index"},
-                   {"B = p after", "tokens"},
-                   {"suffix", "tokens"},
-                   {"chunks", ""},
-                   {"H2D rows / rank", ""},
-                   {"H2D / rank", "bytes"},
-                   {"first diff after", "index"}};
-  for (const auto& after : result.candidate.reloads) {
-    const auto* before = reload_of(result.full, after.prompt_tokens);
-    auto first = [](const audit::ReloadRow& row) {
-      return row.first_difference < 0 ? std::string("-") : std::to_string(row.first_difference);
-    };
-    table.rows.push_back(
-        {std::to_string(after.prompt_tokens), before ? std::to_string(before->label) : "",
-         before ? std::to_string(before->computed) : "", before ? first(*before) : "",
-         after.label == after.computed
-             ? std::to_string(after.computed)
-             : std::to_string(after.label) + " / " + std::to_string(after.computed),
-         std::to_string(after.scheduled), std::to_string(after.chunks), range(after.rows),
-         range(after.bytes), first(after)});
-  }
-  return table;
+  return audit::boundary_before_after(result.full, result.candidate);
 }
 
 audit::Table broken_table(const DemoResult& result) {

@@ -37,6 +37,7 @@ std::map<std::string, std::string> make_archives(const std::string& root) {
   changed("escape",
           "UPDATE entry SET name = CAST(x'1b5b324a' AS TEXT); DELETE FROM copy WHERE entry = 3");
 
+  write_archive(folder("again"), small_spec());
   StudySpec full = small_spec();
   full.full_lookup = true;
   write_archive(folder("full"), full);

@@ -6,8 +6,8 @@
 
 namespace hitproof::cli::testing {
 
-// Name (good, full, short, metadata, open, damaged, lost, newer, garbage, escape) to folder, below
-// `root`.
+// Name (good, again, full, short, metadata, open, damaged, lost, newer, garbage, escape) to folder,
+// below `root`.
 std::map<std::string, std::string> make_archives(const std::string& root);
 
 } // namespace hitproof::cli::testing

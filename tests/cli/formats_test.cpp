@@ -86,7 +86,7 @@ TEST(Formats, LatexMakesAPdf) {
   std::string folder = (std::filesystem::temp_directory_path() / "hitproof-latex-XXXXXX").string();
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   std::ofstream(folder + "/paper.tex")
-      << "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n"
+      << "\\documentclass{article}\n\\usepackage{booktabs,array,graphicx}\n\\begin{document}\n"
       << document(Format::latex, {hostile_dossier(), hostile_dossier()}) << "\\end{document}\n";
   const std::string command = "cd " + folder +
                               " && pdflatex -interaction=nonstopmode "

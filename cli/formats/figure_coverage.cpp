@@ -1,5 +1,5 @@
 // Which entries moved on which rank: two maps, saves and loads, one column an entry.
-#include "cli/formats/svg.h"
+#include "cli/formats/figures.h"
 
 #include <algorithm>
 #include <map>
@@ -18,19 +18,19 @@ struct Map {
 std::string shade(const audit::CoverageCell& cell, bool transferred, std::int64_t count,
                   std::int64_t most) {
   if (cell.failing > 0) return "bad";
-  if (!transferred) return "none";
+  if (!transferred) return "blank";
   if (count == 0) return "hole";
   return count * 3 <= most ? "m1" : count * 3 <= most * 2 ? "m2" : "m3";
 }
 
-void key(Svg& svg, double y, double x, const char* classes, const char* words) {
-  svg.rect(x, y - 7, 8, 8, classes);
-  svg.text(x + 11, y, "small", words);
+void key(Picture& picture, double y, double x, const char* classes, const char* words) {
+  picture.rect(x, y - 7, 8, 8, classes);
+  picture.text(x + 11, y, "small", words);
 }
 
 } // namespace
 
-std::string coverage_svg(const audit::Dossier& dossier) {
+Picture coverage_figure(const audit::Dossier& dossier) {
   const audit::Coverage& c = dossier.coverage;
   const Map maps[] = {{"saved", &audit::CoverageCell::saved},
                       {"loaded", &audit::CoverageCell::loaded}};
@@ -47,51 +47,51 @@ std::string coverage_svg(const audit::Dossier& dossier) {
   const double one =
       (width - left - right) / std::max<double>(1, static_cast<double>(c.entries.size()));
   const double panel = row * static_cast<double>(c.ranks.size()) + 34;
-  Svg svg(width, 2 * panel + 44, "Coverage by rank and entry: pages saved and pages loaded",
-          std::to_string(expected - holes) + " of " + std::to_string(expected) +
-              " squares of rank, entry and direction saw page moves; " + std::to_string(failing) +
-              " pairs of rank and entry have a violation.");
+  Picture picture(width, 2 * panel + 44, "Coverage by rank and entry: pages saved and pages loaded",
+                  std::to_string(expected - holes) + " of " + std::to_string(expected) +
+                      " squares of rank, entry and direction saw page moves; " +
+                      std::to_string(failing) + " pairs of rank and entry have a violation.");
   double top = 0;
   for (const Map& map : maps) {
     std::int64_t most = 0;
     for (const auto& cell : c.cells)
       most = std::max(most, cell.*map.count);
-    svg.text(4, top + 12, "strong", std::string("Pages ") + map.name);
-    svg.text(width - right, top + 12, "soft small",
-             "at most " + std::to_string(most) + " of one entry", "end");
+    picture.text(4, top + 12, "strong", std::string("Pages ") + map.name);
+    picture.text(width - right, top + 12, "soft small",
+                 "at most " + std::to_string(most) + " of one entry", "end");
     for (std::size_t r = 0; r < c.ranks.size(); ++r) {
-      svg.text(left - 5, top + 29 + row * static_cast<double>(r), "small",
-               "rank " + std::to_string(c.ranks[r]), "end");
+      picture.text(left - 5, top + 29 + row * static_cast<double>(r), "small",
+                   "rank " + std::to_string(c.ranks[r]), "end");
     }
     for (const auto& cell : c.cells) {
       const auto at = std::find(c.ranks.begin(), c.ranks.end(), cell.rank);
       if (at == c.ranks.end()) continue;
       const auto& entry = c.entries[column[cell.entry]];
       const std::int64_t count = cell.*map.count;
-      svg.rect(left + one * static_cast<double>(column[cell.entry]),
-               top + 19 + row * static_cast<double>(at - c.ranks.begin()), std::max(one - .6, .4),
-               row - 2, shade(cell, entry.transferred, count, most),
-               entry.name + ", rank " + std::to_string(cell.rank) + ": " + std::to_string(count) +
-                   " pages " + map.name +
-                   (cell.failing ? ", " + std::to_string(cell.failing) + " violations" : "") +
-                   (entry.transferred ? "" : ", declared as not transferred"));
+      picture.rect(left + one * static_cast<double>(column[cell.entry]),
+                   top + 19 + row * static_cast<double>(at - c.ranks.begin()),
+                   std::max(one - .6, .4), row - 2, shade(cell, entry.transferred, count, most),
+                   entry.name + ", rank " + std::to_string(cell.rank) + ": " +
+                       std::to_string(count) + " pages " + map.name +
+                       (cell.failing ? ", " + std::to_string(cell.failing) + " violations" : "") +
+                       (entry.transferred ? "" : ", declared as not transferred"));
     }
     // Where the kind of entry changes, its name.
     const double foot = top + 19 + row * static_cast<double>(c.ranks.size());
     for (std::size_t i = 0; i < c.entries.size(); ++i) {
       if (i > 0 && c.entries[i].kind == c.entries[i - 1].kind) continue;
       const double x = left + one * static_cast<double>(i);
-      svg.line(x, foot - 1, x, foot + 9, "axis");
-      svg.text(x + 3, foot + 8, "soft small", audit::entry_kind_name(c.entries[i].kind));
+      picture.line(x, foot - 1, x, foot + 9, "axis");
+      picture.text(x + 3, foot + 8, "soft small", audit::entry_kind_name(c.entries[i].kind));
     }
     top += panel;
   }
-  key(svg, top + 14, left, "m1", "few");
-  key(svg, top + 14, left + 44, "m3", "most");
-  key(svg, top + 14, left + 96, "hole", "never, though declared");
-  key(svg, top + 30, left, "none", "declared as not transferred");
-  key(svg, top + 30, left + 150, "bad", "has a violation");
-  return std::move(svg).done();
+  key(picture, top + 14, left, "m1", "few");
+  key(picture, top + 14, left + 44, "m3", "most");
+  key(picture, top + 14, left + 96, "hole", "never, though declared");
+  key(picture, top + 30, left, "blank", "declared as not transferred");
+  key(picture, top + 30, left + 150, "bad", "has a violation");
+  return picture;
 }
 
 } // namespace hitproof::cli

@@ -1,6 +1,6 @@
 // What happened when: lanes of the whole recording, and the few records of one witness.
 #include "cli/escape.h"
-#include "cli/formats/svg.h"
+#include "cli/formats/figures.h"
 
 #include <algorithm>
 #include <map>
@@ -36,7 +36,7 @@ std::string milliseconds(std::int64_t ns) { return short_number(static_cast<doub
 
 } // namespace
 
-std::string timeline_svg(const audit::Dossier& dossier) {
+Picture timeline_figure(const audit::Dossier& dossier) {
   const audit::Timeline& timeline = dossier.timeline;
   std::vector<std::string> lanes;
   std::map<std::string, std::vector<const audit::Slice*>> by_lane;
@@ -63,47 +63,48 @@ std::string timeline_svg(const audit::Dossier& dossier) {
     thinned += (thinned.empty() ? "the first " : ", ") + std::to_string(t.shown) + " of " +
                std::to_string(t.all) + " (" + audit::slice_kind_name(t.kind) + ")";
   }
-  Svg svg(width, bottom + 34, "Timeline of the recording",
-          std::to_string(drawn) + " slices in " + std::to_string(lanes.size()) +
-              " lanes: operations, saves with their injected delays, loads, tail reads and waits." +
-              (thinned.empty() ? "" : " Not all are drawn: " + thinned + "."));
+  Picture picture(
+      width, bottom + 34, "Timeline of the recording",
+      std::to_string(drawn) + " slices in " + std::to_string(lanes.size()) +
+          " lanes: operations, saves with their injected delays, loads, tail reads and waits." +
+          (thinned.empty() ? "" : " Not all are drawn: " + thinned + "."));
   double legend = left;
   for (const auto& [classes, words] : {std::pair{"save", "save"},
                                        {"delay", "injected delay"},
                                        {"load", "load"},
                                        {"tail", "tail read"},
                                        {"wait", "wait"}}) {
-    svg.rect(legend, 6, 10, 9, classes);
-    svg.text(legend + 14, 14, "small", words);
+    picture.rect(legend, 6, 10, 9, classes);
+    picture.text(legend + 14, 14, "small", words);
     legend += 26 + 5.4 * static_cast<double>(std::string(words).size());
   }
   for (const double t : ticks(static_cast<double>(end) / 1e9, 8)) {
-    svg.line(x(static_cast<std::int64_t>(t * 1e9)), top - 4, x(static_cast<std::int64_t>(t * 1e9)),
-             bottom, "rule");
-    svg.text(x(static_cast<std::int64_t>(t * 1e9)), bottom + 12, "soft small", short_number(t),
-             "middle");
+    picture.line(x(static_cast<std::int64_t>(t * 1e9)), top - 4,
+                 x(static_cast<std::int64_t>(t * 1e9)), bottom, "rule");
+    picture.text(x(static_cast<std::int64_t>(t * 1e9)), bottom + 12, "soft small", short_number(t),
+                 "middle");
   }
-  svg.text(width - right, bottom + 26, "soft small", "seconds after the first record", "end");
-  if (!thinned.empty()) svg.text(4, bottom + 26, "soft small", "drawn: " + thinned);
+  picture.text(width - right, bottom + 26, "soft small", "seconds after the first record", "end");
+  if (!thinned.empty()) picture.text(4, bottom + 26, "soft small", "drawn: " + thinned);
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     const double y = top + lane_height * static_cast<double>(i);
-    svg.text(left - 6, y + 10, "small", lanes[i], "end");
-    svg.line(left, y + lane_height - 1, width - right, y + lane_height - 1, "rule");
+    picture.text(left - 6, y + 10, "small", lanes[i], "end");
+    picture.line(left, y + lane_height - 1, width - right, y + lane_height - 1, "rule");
     for (const audit::Slice* s : by_lane[lanes[i]]) {
       const double from = x(s->begin_ns), to = std::max(x(s->end_ns), from + .8);
-      svg.rect(from, y + 2, to - from, lane_height - 5,
-               s->kind == SliceKind::tails ? "tail" : audit::slice_kind_name(s->kind),
-               s->words + (s->transfer ? ", transfer " + std::to_string(s->transfer) : "") +
-                   ", at " + milliseconds(s->begin_ns) + " ms for " +
-                   milliseconds(s->end_ns - s->begin_ns) + " ms");
+      picture.rect(from, y + 2, to - from, lane_height - 5,
+                   s->kind == SliceKind::tails ? "tail" : audit::slice_kind_name(s->kind),
+                   s->words + (s->transfer ? ", transfer " + std::to_string(s->transfer) : "") +
+                       ", at " + milliseconds(s->begin_ns) + " ms for " +
+                       milliseconds(s->end_ns - s->begin_ns) + " ms");
     }
   }
-  return std::move(svg).done();
+  return picture;
 }
 
-std::string witness_svg(const audit::Finding& finding) {
+Picture witness_figure(const audit::Finding& finding) {
   const auto& records = finding.witness;
-  if (records.size() < 2) return ""; // one record has no order
+  if (records.size() < 2) return {}; // one record has no order
   constexpr double wide = 400, margin = 14;
   // Records without a time of their own (exits, totals) stand at the begin.
   double begin = records.front().at_ms, end = begin;
@@ -114,11 +115,11 @@ std::string witness_svg(const audit::Finding& finding) {
   }
   const double span = end > begin ? end - begin : 1;
   const double step = 17, axis = 12;
-  Svg svg(wide, axis + 18 + step * static_cast<double>(records.size()),
-          "The records behind " + finding.violation + ", in time",
-          std::to_string(records.size()) + " records over " + short_number(span) +
-              " milliseconds, in the order in which they happened.");
-  svg.line(margin, axis, wide - margin, axis, "axis");
+  Picture picture(wide, axis + 18 + step * static_cast<double>(records.size()),
+                  "The records behind " + finding.violation + ", in time",
+                  std::to_string(records.size()) + " records over " + short_number(span) +
+                      " milliseconds, in the order in which they happened.");
+  picture.line(margin, axis, wide - margin, axis, "axis");
   const auto x = [&](double ms) {
     return margin + std::clamp((ms - begin) / span, 0.0, 1.0) * (wide - 2 * margin);
   };
@@ -126,16 +127,16 @@ std::string witness_svg(const audit::Finding& finding) {
     const auto& r = records[i];
     const double at = x(r.at_ms), y = axis + 16 + step * static_cast<double>(i);
     const bool last = i + 1 == records.size();
-    svg.line(at, axis, at, y - 3, "rule");
-    svg.circle(at, axis, 2.6, last ? "bad" : "b");
-    svg.circle(at, y - 3, 2, last ? "bad" : "b", r.words);
+    picture.line(at, axis, at, y - 3, "rule");
+    picture.circle(at, axis, 2.6, last ? "bad" : "b");
+    picture.circle(at, y - 3, 2, last ? "bad" : "b", r.words);
     char moment[48];
     std::snprintf(moment, sizeof moment, "%zu  %s  +%.3f ms", i + 1, r.table.c_str(),
                   r.at_ms - begin);
     const bool flip = at > wide * .5;
-    svg.text(at + (flip ? -6 : 6), y, "small", moment, flip ? "end" : "start");
+    picture.text(at + (flip ? -6 : 6), y, "small", moment, flip ? "end" : "start");
   }
-  return std::move(svg).done();
+  return picture;
 }
 
 } // namespace hitproof::cli
