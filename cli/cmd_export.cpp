@@ -220,7 +220,8 @@ struct ExportCommand : Command {
   static int refuse(const schema::Status& status) {
     const bool refused = status.code() == schema::Code::invalid_argument;
     complain(status.message(),
-             refused ? "use --together, which pools nothing, or leave it out" : "");
+             refused ? "use --together, which pools nothing, or leave it out"
+                     : "see `hitproof verify ARCHIVE` of each; export the sound ones");
     return refused ? exit_usage : exit_damaged;
   }
 

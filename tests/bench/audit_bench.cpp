@@ -177,7 +177,9 @@ int run(const std::vector<std::string>& arguments) {
   if (archive.empty()) {
     archive = folder + "/golden";
     fs::create_directories(archive);
-    if (std::system(("tar -xf '" HITPROOF_GOLDEN "' -C '" + archive + "'").c_str()) != 0) return 2;
+    if (std::system(("cd '" + archive + "' && '" HITPROOF_CMAKE "' -E tar xf '" HITPROOF_GOLDEN "'")
+                        .c_str()) != 0)
+      return 2;
   }
   auto* m = static_cast<Measured*>(
       mmap(nullptr, sizeof(Measured), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));

@@ -47,6 +47,8 @@ std::string left_out(const std::string& command, const std::string& example) {
   if (example.find("parquet") != std::string::npos && !has_program("duckdb")) return "no DuckDB";
   if (example.find("sqlite3") != std::string::npos && !has_program("sqlite3")) return "no sqlite3";
   if (example.find("<(") != std::string::npos) return "not for /bin/sh";
+  if (example.find("out/run1") != std::string::npos)
+    return "two recordings of one plan; together_test has them";
   if (example == "hitproof selftest" || example.find("selftest out/") != std::string::npos)
     return "minutes; the tests of the selftest run it";
   return "";
