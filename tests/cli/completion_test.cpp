@@ -119,7 +119,8 @@ TEST_F(CompletionTest, BashKnowsEveryOption) {
 }
 
 TEST_F(CompletionTest, BashKnowsValues) {
-  EXPECT_EQ(in_bash({"hitproof", "export", "--format", "p"}), (Words{"parquet", "perfetto"}));
+  EXPECT_EQ(in_bash({"hitproof", "export", "--format", "p"}),
+            (Words{"parquet", "pdf", "perfetto"}));
   EXPECT_EQ(in_bash({"hitproof", "export", "--format", "=", "par"}), Words{"parquet"});
   EXPECT_EQ(in_bash({"hitproof", "run", "--probes", "d"}), Words{"digests"});
   EXPECT_EQ(in_bash({"hitproof", "study", "boundary", "--break", "save-"}),
@@ -163,7 +164,7 @@ TEST_F(CompletionTest, FishAnswers) {
   if (!has_program("fish")) GTEST_SKIP() << "no fish on this machine";
   EXPECT_EQ(in_fish("hitproof insp"), Words{"inspect"});
   EXPECT_EQ(in_fish("hitproof study "), Words{"boundary"});
-  EXPECT_EQ(in_fish("hitproof export --format p"), (Words{"parquet", "perfetto"}));
+  EXPECT_EQ(in_fish("hitproof export --format p"), (Words{"parquet", "pdf", "perfetto"}));
   EXPECT_EQ(in_fish("hitproof study boundary --break save-"),
             (Words{"save-no-producer-wait", "save-no-wait"}));
   EXPECT_EQ(in_fish("hitproof study boundary --qu"), Words{"--quiet"});
