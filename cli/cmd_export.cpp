@@ -169,6 +169,29 @@ struct ExportCommand : Command {
     return exit_pass;
   }
 
+  int put_each(Output& out) const {
+    for (const std::string& dir : dirs) {
+      auto dossier = dossier_of(dir);
+      if (!dossier.ok()) return complain_about_archive(dossier.status(), dir);
+      if (!pick(*dossier, out)) return exit_usage;
+      out.archive(*dossier);
+    }
+    return exit_pass;
+  }
+
+  int put_together(Output& out) const {
+    std::vector<audit::Dossier> members;
+    audit::Dossier all;
+    if (const int code = read_together(members, all); code != exit_pass) return code;
+    if (!pick(all, out)) return exit_usage;
+    for (audit::Dossier& member : members) {
+      narrow(member);
+      out.archive(member);
+    }
+    out.together(all);
+    return exit_pass;
+  }
+
   int write_document() const {
     std::optional<WholeFile> file;
     std::string path;
@@ -179,27 +202,8 @@ struct ExportCommand : Command {
       file.emplace(path);
     }
     const auto out = make_output(format, file ? file->stream() : std::cout);
-    std::vector<audit::Dossier> members;
-    for (const std::string& dir : dirs) {
-      auto dossier = dossier_of(dir);
-      if (!dossier.ok()) return complain_about_archive(dossier.status(), dir);
-      if (together) {
-        members.push_back(std::move(dossier).value());
-        continue;
-      }
-      if (!pick(*dossier, *out)) return exit_usage;
-      out->archive(*dossier);
-    }
-    if (together) {
-      auto all = joined_up(members);
-      if (!all.ok()) return refuse(all.status());
-      if (!pick(*all, *out)) return exit_usage;
-      for (audit::Dossier& member : members) {
-        narrow(member);
-        out->archive(member);
-      }
-      out->together(*all);
-    }
+    const int code = together ? put_together(*out) : put_each(*out);
+    if (code != exit_pass) return code;
     out->finish();
     return !file || keep(*file, path) ? exit_pass : exit_usage;
   }
@@ -231,19 +235,27 @@ struct ExportCommand : Command {
     return exit_usage;
   }
 
-  // All archives in one set of files.
-  int write_together() const {
-    std::vector<audit::Dossier> members;
+  // Every archive, and what they are together. An exit code; what went wrong has been said.
+  int read_together(std::vector<audit::Dossier>& members, audit::Dossier& all) const {
     for (const std::string& dir : dirs) {
       auto dossier = dossier_of(dir);
       if (!dossier.ok()) return complain_about_archive(dossier.status(), dir);
       members.push_back(std::move(dossier).value());
     }
-    auto all = joined_up(members);
-    if (!all.ok()) return refuse(all.status());
+    auto joined = joined_up(members);
+    if (!joined.ok()) return refuse(joined.status());
+    all = std::move(joined).value();
+    return exit_pass;
+  }
+
+  // All archives in one set of files.
+  int write_together() const {
+    std::vector<audit::Dossier> members;
+    audit::Dossier all;
+    if (const int code = read_together(members, all); code != exit_pass) return code;
     const auto out = make_output(format, std::cout);
-    if (!pick(*all, *out)) return exit_usage;
-    return out_dir.empty() ? print_parts(*all, *out) : write_parts(*all, 0);
+    if (!pick(all, *out)) return exit_usage;
+    return out_dir.empty() ? print_parts(all, *out) : write_parts(all, 0);
   }
 
   int run() override {
