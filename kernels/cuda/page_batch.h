@@ -64,10 +64,12 @@ HITPROOF_BOTH std::uint32_t chunks_of(std::uint32_t bytes) {
 HITPROOF_BOTH std::uint32_t leaves_of(std::uint32_t bytes) {
   return static_cast<std::uint32_t>((std::uint64_t{bytes} + leaf_bytes - 1) / leaf_bytes);
 }
-// A tree is hashed in three legs. Blocks take tiles of leaf slots, without regard to pages, up to
-// the nodes over `slot_step` leaves; the last block at a segment goes on to the segment's node; a
-// page of several segments (more than 2 MiB) is finished by a launch of its own.
+// A tree is hashed in three legs. Blocks take tiles of leaf slots: pages that end in the tile to
+// their root, others up to the nodes over `slot_step` leaves; the last block at a segment goes on
+// to the segment's node; a page of several segments (more than 2 MiB) is finished by a launch of
+// its own.
 inline constexpr std::uint32_t leaf_levels = 3, segment_levels = 11;
+inline constexpr std::uint32_t tile_leaves = 128; // a thread a leaf
 inline constexpr std::uint32_t slot_step = 1u << leaf_levels;
 inline constexpr std::uint32_t segment_leaves = 1u << segment_levels;
 

@@ -1,8 +1,8 @@
 // The kernels themselves: barriers, launches and hand-over around the code that the headers share
 // with the host. Names are looked up by the probe and by the tests, so they are C names.
 #include "kernels/cuda/page_bytes.h"
+#include "kernels/cuda/page_climb.h"
 #include "kernels/cuda/page_tail.h"
-#include "kernels/cuda/page_tree.h"
 
 using namespace hitproof::kernels;
 
@@ -17,24 +17,28 @@ __device__ void walk(const PageTask* tasks, std::uint32_t count, std::uint32_t c
 }
 
 __device__ void climb_tile(TreeTile& tile, const TreeTarget& to, std::uint32_t thread, bool leaves,
-                           std::uint32_t levels) {
-  at_places(thread, [&](std::uint32_t place) { begin_climb(tile, to, leaves, place); });
+                           LeafStage& stage) {
+  begin_climb(tile, to, leaves, thread);
+  __syncthreads();
+  const std::uint32_t levels = tile.levels;
   for (std::uint32_t step = 0; step < levels; ++step) {
-    at_places(thread, [&](std::uint32_t place) { climb(tile, to, step, place); });
+    // Each level by other warps than the last: they sit at other schedulers.
+    at_places((thread + step * warp_lanes) % tree_threads,
+              [&](std::uint32_t place) { climb(tile, to, step, place, stage); });
     __syncthreads();
   }
 }
 
-// `nodes` nodes at `level` of a page, from number `first` on, which stand in `row`.
-__device__ void climb_row(TreeTile& tile, const TreeTarget& to, std::uint32_t thread,
-                          std::uint32_t task, std::uint32_t level, std::uint32_t first,
-                          std::uint32_t nodes, const TreeNode* row) {
+// `rows` of one or two.
+__device__ void climb_rows(TreeTile& tile, const TreeTarget& to, std::uint32_t thread,
+                           const TreeRow* rows, std::uint32_t count, LeafStage& stage) {
   __syncthreads();
-  if (thread == 0) one_run(tile, to.tasks, task, level, first, nodes);
+  if (thread == 0) begin_rows(tile, to.tasks, rows, count);
   __syncthreads();
-  at_places(thread, [&](std::uint32_t place) { take_up(tile, row, place); });
+  for (std::uint32_t r = 0; r < count; ++r)
+    at_places(thread, [&](std::uint32_t place) { take_up(tile, r, rows[r].row, place); });
   __syncthreads();
-  climb_tile(tile, to, thread, false, tile_levels);
+  climb_tile(tile, to, thread, false, stage);
 }
 
 __device__ std::uint64_t global_time() {
@@ -63,34 +67,33 @@ extern "C" __global__ void __launch_bounds__(tree_threads, 7)
                          PageRoots* roots, std::uint32_t counts, TreeNode* lower,
                          TreeNode* segments, std::uint32_t* done) {
   __shared__ TreeTile tile;
-  __shared__ SharedSegment shared[2];
+  __shared__ TreeRow rows[2];
   __shared__ LeafStage stage[tree_threads];
-  const TreeTarget to{tasks, roots, segments};
   const std::uint32_t index = blockIdx.x, thread = threadIdx.x;
+  const TreeTarget to{tasks, roots, segments, lower + index * tile_runs};
   find_runs(tile, tasks, count, slots, index, thread);
   __syncthreads();
+  if (thread == 0) order_runs(tile);
   at_places(thread, [&](std::uint32_t place) {
     hash_leaves(tile, to, index, counts != 0, place, stage[thread]);
   });
   __syncthreads();
-  climb_tile(tile, to, thread, true, tile_levels - 1);
-  at_places(thread, [&](std::uint32_t place) { hand_on(tile, lower, index, place); });
+  climb_tile(tile, to, thread, true, stage[thread]);
   __threadfence();
   __syncthreads();
   if (thread < 2) {
-    SharedSegment s = shared_segment(tile, tasks, thread == 1);
-    if (s.tiles != 0) {
-      const std::uint32_t segment = tasks[s.task].first_segment + s.number;
-      if (atomicInc(&done[segment], s.tiles - 1) != s.tiles - 1) s.tiles = 0;
-    }
-    shared[thread] = s;
+    SharedSegment s = shared_segment(tile, tasks, lower, thread == 1);
+    if (s.tiles == 0 || atomicInc(&done[s.segment], s.tiles - 1) != s.tiles - 1) s.row.nodes = 0;
+    rows[thread] = s.row;
   }
   __syncthreads();
-  for (const SharedSegment& s : shared) {
-    if (s.tiles == 0) continue;
-    __threadfence();
-    climb_row(tile, to, thread, s.task, leaf_levels, s.number * tile_nodes, s.nodes,
-              lower + s.first_row);
+  std::uint32_t next = rows[0].nodes == 0 ? 1 : 0;
+  const std::uint32_t end = rows[1].nodes == 0 ? 1 : 2;
+  __threadfence();
+  while (next < end) {
+    const std::uint32_t together = rows_together(rows + next, end - next);
+    climb_rows(tile, to, thread, rows + next, together, stage[thread]);
+    next += together;
   }
 }
 
@@ -98,16 +101,17 @@ extern "C" __global__ void __launch_bounds__(tree_threads, 7)
 extern "C" __global__ void __launch_bounds__(tree_threads)
     hitproof_page_digest_top(const PageTask* tasks, PageRoots* roots, TreeNode* segments) {
   __shared__ TreeTile tile;
-  const TreeTarget to{tasks, roots, segments};
+  __shared__ LeafStage stage[tree_threads];
+  const TreeTarget to{tasks, roots, segments, nullptr};
   const std::uint32_t thread = threadIdx.x;
   const PageTask t = tasks[blockIdx.x];
   TreeNode* const row = segments + t.first_segment;
   std::uint32_t nodes = segments_of(t.bytes);
-  for (std::uint32_t level = segment_levels; nodes > 1; level += tile_levels) {
+  for (std::uint32_t level = segment_levels; nodes > 1; level += segment_levels - leaf_levels) {
     for (std::uint32_t first = 0; first < nodes; first += tile_nodes) {
       __threadfence();
-      climb_row(tile, to, thread, blockIdx.x, level, first, smaller(tile_nodes, nodes - first),
-                row + first);
+      const TreeRow run{row + first, blockIdx.x, level, first, smaller(tile_nodes, nodes - first)};
+      climb_rows(tile, to, thread, &run, 1, stage[thread]);
     }
     nodes = (nodes - 1) / tile_nodes + 1;
   }

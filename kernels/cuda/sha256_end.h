@@ -3,6 +3,7 @@
 // the message schedule, nearly half of a block's work, is not done again for every leaf and node.
 #pragma once
 
+#include "kernels/cuda/leaf_stage.h"
 #include "kernels/cuda/sha256_lane.h"
 
 namespace hitproof::kernels {
@@ -56,6 +57,7 @@ HITPROOF_BOTH const std::uint32_t* node_end(std::uint32_t byte) {
 #endif
 }
 
+// The last block of a leaf: the row comes as it is wanted. Many leaves are on their way at once.
 HITPROOF_BOTH void sha256_last_block(std::uint32_t (&state)[8], const std::uint32_t* row) {
   Sha256Words s{state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
   HITPROOF_ROLLED
@@ -64,6 +66,27 @@ HITPROOF_BOTH void sha256_last_block(std::uint32_t (&state)[8], const std::uint3
     HITPROOF_UNROLL
     for (int i = 0; i < 4; ++i)
       sums[i] = load_quad_cached(reinterpret_cast<std::uint64_t>(row + sixteen + 4 * i));
+    HITPROOF_UNROLL
+    for (int t = 0; t < 16; ++t)
+      s.round(sums[t / 4].word[t % 4]);
+  }
+  s.add_to(state);
+}
+
+// The last block of a node, whose warp is often alone at its level: the row is under way while the
+// block before it is hashed.
+HITPROOF_BOTH void ask_end(LeafStage& stage, const std::uint32_t* row, std::uint32_t from) {
+  ask_quads(stage, reinterpret_cast<std::uint64_t>(row), 64 * sizeof *row, from * sizeof *row);
+}
+// Precondition: ask_end(stage, row, 0).
+HITPROOF_BOTH void sha256_last_block(std::uint32_t (&state)[8], const std::uint32_t* row,
+                                     LeafStage& stage) {
+  Sha256Words s{state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
+  HITPROOF_ROLLED
+  for (std::uint32_t sixteen = 0; sixteen < 64; sixteen += 16) {
+    Quad sums[4];
+    take_quads(stage, sums);
+    if (sixteen < 48) ask_end(stage, row, sixteen + 16);
     HITPROOF_UNROLL
     for (int t = 0; t < 16; ++t)
       s.round(sums[t / 4].word[t % 4]);

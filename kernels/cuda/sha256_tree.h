@@ -2,7 +2,6 @@
 // two children behind a one.
 #pragma once
 
-#include "kernels/cuda/leaf_stage.h"
 #include "kernels/cuda/sha256_end.h"
 
 namespace hitproof::kernels {
@@ -80,7 +79,11 @@ HITPROOF_BOTH void sha256_leaf(std::uint64_t data, std::uint32_t bytes, std::uin
 }
 
 // Node of two children: SHA-256(0x01 || left || right), two blocks. Result in `left`.
-HITPROOF_BOTH void sha256_node(std::uint32_t (&left)[8], const std::uint32_t (&right)[8]) {
+// `stage`: this thread's own.
+HITPROOF_BOTH void sha256_node(std::uint32_t (&left)[8], const std::uint32_t (&right)[8],
+                               LeafStage& stage) {
+  const std::uint32_t* const row = node_end(right[7] & 0xffu);
+  ask_end(stage, row, 0);
   std::uint32_t state[8], w[16];
   sha256_start(state);
   w[0] = 0x01000000u | left[0] >> 8;
@@ -92,7 +95,7 @@ HITPROOF_BOTH void sha256_node(std::uint32_t (&left)[8], const std::uint32_t (&r
   for (int i = 1; i < 8; ++i)
     w[8 + i] = right[i - 1] << 24 | right[i] >> 8;
   sha256_block(state, w);
-  sha256_last_block(state, node_end(right[7] & 0xffu));
+  sha256_last_block(state, row, stage);
   HITPROOF_UNROLL
   for (int i = 0; i < 8; ++i)
     left[i] = state[i];

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/page_bytes.h"
-#include "kernels/cuda/page_tree.h"
+#include "kernels/cuda/page_climb.h"
 
 #include <memory>
 #include <vector>
@@ -33,47 +33,54 @@ class Digest {
         rows_(rows_of(layout_.slots, layout_.segments)), counts_(counts), roots(tasks.size()),
         lower_(rows_.lower), segments_(rows_.segments), done_(rows_.segments) {}
 
-  void run() {
+  std::uint32_t tiles() const { return rows_.tiles; }
+  // `last`: the tile that comes to its end after all others.
+  void run(std::uint32_t last) {
     for (std::uint32_t index = 0; index < rows_.tiles; ++index)
-      leaves(index);
+      if (index != last) leaves(index);
+    if (last < rows_.tiles) leaves(last);
     for (std::uint32_t page = 0; page < layout_.large; ++page)
       top(page);
   }
 
  private:
-  void climb_tile(bool leaves, std::uint32_t levels) {
+  void climb_tile(bool leaves) {
     all(tree_places, [&](auto i) { begin_climb(*tile_, to_, leaves, i); });
-    for (std::uint32_t step = 0; step < levels; ++step)
-      all(tree_places, [&](auto i) { climb(*tile_, to_, step, i); });
+    for (std::uint32_t step = 0; step < tile_->levels; ++step)
+      all(tree_places, [&](auto i) { climb(*tile_, to_, step, i, stage_); });
   }
-  void climb_row(std::uint32_t task, std::uint32_t level, std::uint32_t first, std::uint32_t nodes,
-                 const TreeNode* row) {
-    one_run(*tile_, to_.tasks, task, level, first, nodes);
-    all(tree_places, [&](auto i) { take_up(*tile_, row, i); });
-    climb_tile(false, tile_levels);
+  void climb_rows(const TreeRow* rows, std::uint32_t count) {
+    begin_rows(*tile_, to_.tasks, rows, count);
+    for (std::uint32_t r = 0; r < count; ++r)
+      all(tree_places, [&](auto i) { take_up(*tile_, r, rows[r].row, i); });
+    climb_tile(false);
   }
   void leaves(std::uint32_t index) {
     const std::uint32_t count = static_cast<std::uint32_t>(tasks_.size());
     all(tree_threads,
         [&](auto i) { find_runs(*tile_, to_.tasks, count, layout_.slots, index, i); });
-    LeafStage stage;
-    all(tree_places, [&](auto i) { hash_leaves(*tile_, to_, index, counts_, i, stage); });
-    climb_tile(true, tile_levels - 1);
-    all(tree_places, [&](auto i) { hand_on(*tile_, lower_.data(), index, i); });
-    const SharedSegment shared[2] = {shared_segment(*tile_, to_.tasks, false),
-                                     shared_segment(*tile_, to_.tasks, true)};
-    for (const SharedSegment& s : shared) {
-      if (s.tiles == 0) continue;
-      if (++done_[tasks_[s.task].first_segment + s.number] != s.tiles) continue;
-      climb_row(s.task, leaf_levels, s.number * tile_nodes, s.nodes, lower_.data() + s.first_row);
+    order_runs(*tile_);
+    to_.row = lower_.data() + index * tile_runs;
+    all(tree_places, [&](auto i) { hash_leaves(*tile_, to_, index, counts_, i, stage_); });
+    climb_tile(true);
+    std::vector<TreeRow> rows;
+    for (const bool last : {false, true}) {
+      const SharedSegment s = shared_segment(*tile_, to_.tasks, lower_.data(), last);
+      if (s.tiles != 0 && ++done_[s.segment] == s.tiles) rows.push_back(s.row);
+    }
+    for (std::uint32_t next = 0, together = 0; next < rows.size(); next += together) {
+      together = rows_together(&rows[next], static_cast<std::uint32_t>(rows.size()) - next);
+      climb_rows(&rows[next], together);
     }
   }
   void top(std::uint32_t page) {
     TreeNode* const row = segments_.data() + tasks_[page].first_segment;
     std::uint32_t nodes = segments_of(tasks_[page].bytes);
-    for (std::uint32_t level = segment_levels; nodes > 1; level += tile_levels) {
-      for (std::uint32_t first = 0; first < nodes; first += tile_nodes)
-        climb_row(page, level, first, smaller(tile_nodes, nodes - first), row + first);
+    for (std::uint32_t level = segment_levels; nodes > 1; level += segment_levels - leaf_levels) {
+      for (std::uint32_t first = 0; first < nodes; first += tile_nodes) {
+        const TreeRow run{row + first, page, level, first, smaller(tile_nodes, nodes - first)};
+        climb_rows(&run, 1);
+      }
       nodes = (nodes - 1) / tile_nodes + 1;
     }
   }
@@ -89,13 +96,14 @@ class Digest {
  private:
   std::vector<TreeNode> lower_, segments_;
   std::vector<std::uint32_t> done_;
+  LeafStage stage_;
   std::unique_ptr<TreeTile> tile_ = std::make_unique<TreeTile>();
-  TreeTarget to_{tasks_.data(), roots.data(), segments_.data()};
+  TreeTarget to_{tasks_.data(), roots.data(), segments_.data(), nullptr};
 };
 
 inline std::vector<PageRoots> digest(std::vector<PageTask>& tasks, bool counts = true) {
   Digest digest(tasks, counts);
-  digest.run();
+  digest.run(0);
   return std::move(digest.roots);
 }
 

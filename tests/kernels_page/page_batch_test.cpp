@@ -128,6 +128,52 @@ TEST(Digest, PagesBeyondAGroup) {
                        5));
 }
 
+// The last tile at a page goes on to its root; one that lies over two pages may be the last at
+// both.
+TEST(Digest, AnyTileMayBeTheLast) {
+  const Pages pages({{200000, 180224, 0},
+                     {190000, 189999, 0},
+                     {180000, 100, 0},
+                     {170000, 170000, 0},
+                     {160000, 0, 0}},
+                    9);
+  auto tasks = pages.tasks();
+  const std::uint32_t tiles = emulated::Digest(tasks, true).tiles();
+  ASSERT_GE(tiles, 7u);
+  for (std::uint32_t last = 0; last < tiles; ++last) {
+    emulated::Digest digest(tasks, true);
+    digest.run(last);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      SCOPED_TRACE(testing::Message() << "tile " << last << ", page " << i);
+      const auto expected =
+          schema::page_digests(pages.at(tasks[i].page), tasks[i].content, tasks[i].bytes);
+      EXPECT_EQ(std::memcmp(digest.roots[i].page, expected.page.data(), 32), 0);
+      EXPECT_EQ(std::memcmp(digest.roots[i].content, expected.content.data(), 32), 0);
+    }
+  }
+}
+
+TEST(Digest, APageThatFitsATileLiesInOne) {
+  std::vector<Page> list{{1128448, 1114112, 0}};
+  for (int i = 0; i < 8; ++i)
+    list.push_back({58752, 58752, 0}); // two a tile
+  for (int i = 0; i < 9; ++i)
+    list.push_back({40 * leaf_bytes, 40 * leaf_bytes, 0}); // three, and eight places stay empty
+  const Pages pages(list, 10);
+  auto tasks = pages.tasks();
+  const PageLayout layout = lay_out(tasks.data(), tasks.size());
+  std::uint32_t end = 0;
+  for (const PageTask& t : tasks) {
+    EXPECT_GE(t.first_slot, end);
+    end = t.first_slot + slots_of(t.bytes);
+    if (slots_of(t.bytes) <= tile_leaves) {
+      EXPECT_EQ(t.first_slot / tile_leaves, (end - 1) / tile_leaves) << t.bytes;
+    }
+  }
+  EXPECT_EQ(layout.slots, end);
+  expect_digests(pages);
+}
+
 TEST(Digest, OneChangedByteChangesTheRoot) {
   const Pages pages({{58752, 50000, 0}}, 6);
   auto tasks = pages.tasks();
