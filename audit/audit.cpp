@@ -1,10 +1,8 @@
 #include "audit/audit.h"
 
-#include "audit/reloads.h"
-#include "audit/rule.h"
+#include "audit/judgement.h"
 #include "schema/archive.h"
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
@@ -35,51 +33,6 @@ schema::Status refuse_damage(const std::string& dir, const Context::Verified& pr
   if (shown == 0) return {};
   if (shown > 5) words += "; and " + std::to_string(shown - 5) + " more";
   return schema::Status(schema::Code::corruption, dir + ": the archive is damaged: " + words);
-}
-
-class Stopwatch {
- public:
-  explicit Stopwatch(const Took& took) : took_(took) {}
-  // Since the call before.
-  void lap(const std::string& part) {
-    const auto now = std::chrono::steady_clock::now();
-    if (took_) took_(part, std::chrono::duration<double>(now - begin_).count());
-    begin_ = now;
-  }
-
- private:
-  const Took& took_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
-Report audit(Context& context, Stopwatch& watch) {
-  Report report;
-  report.path = context.dir();
-  report.arm = context.arm();
-  report.lookup = context.fact("lookup");
-  report.device = context.fact("device");
-  report.preset = context.fact("preset");
-  report.has_reference = context.has_reference();
-  report.verdict = Verdict::not_applicable;
-  for (const Rule* rule : all_rules()) {
-    RuleReport r;
-    r.name = rule->name;
-    r.proves = rule->proves;
-    rule->judge(context, *rule, r);
-    conclude(r);
-    watch.lap(rule->name);
-    if (rule->optional && r.verdict == Verdict::not_applicable) continue;
-    report.verdict = worse(report.verdict, r.verdict);
-    report.rules.push_back(std::move(r));
-  }
-  if (report.verdict == Verdict::not_applicable) report.verdict = Verdict::inconclusive;
-  report.reloads = reload_rows(context);
-  watch.lap("reloads");
-  auto excluded = context.query("SELECT what, reason FROM exclusion ORDER BY id");
-  while (excluded.next())
-    report.exclusions.push_back(excluded.text(0) + ": " + excluded.text(1));
-  require(excluded.status());
-  return report;
 }
 
 // Where SQLite puts its temporary files (sqlite.org/tempfiles.html, section 5).
@@ -116,24 +69,37 @@ schema::Result<Report> audit_archive(const std::string& dir, const Options& opti
   // The files are hashed beside all else; rule evidence asks for the answer too.
   std::shared_future<Context::Verified> verified =
       std::async(std::launch::async, [&dir] { return schema::verify_archive(dir); }).share();
+  // So are the pages of the database checked, beside the look at its records.
+  std::shared_future<schema::Status> sound =
+      std::async(std::launch::async, [&dir] { return Context::check_pages(dir); }).share();
   // Damage is said before anything that was read of a damaged archive.
   const auto refused = [&] {
-    return options.refuse_damaged ? refuse_damage(dir, verified.get()) : schema::Status();
+    schema::Status status =
+        options.refuse_damaged ? refuse_damage(dir, verified.get()) : schema::Status();
+    return status.ok() ? explained(sound.get()) : status;
   };
-  try {
-    Stopwatch watch(options.took);
-    Context context(dir);
-    context.set_verified([verified] { return verified.get(); });
-    watch.lap("open");
-    if (!options.statements_only) context.look_at_all_records();
-    watch.lap("look");
-    if (auto status = refused(); !status.ok()) return status;
-    watch.lap("verify");
-    return audit(context, watch);
-  } catch (const AuditError& e) {
-    if (auto status = refused(); !status.ok()) return status;
-    return explained(e.status());
+  // What is read before its pages are known to be sound has its work bounded; a recording for which
+  // that was not enough is read again afterwards.
+  for (const schema::PageCheck check : {schema::PageCheck::later, schema::PageCheck::first}) {
+    bool known_sound = check == schema::PageCheck::first;
+    try {
+      Stopwatch watch(options.took);
+      Context context(dir, check);
+      context.set_verified([verified] { return verified.get(); });
+      watch.lap("open");
+      if (!options.statements_only) context.look_at_all_records();
+      watch.lap("look");
+      if (auto status = refused(); !status.ok()) return status;
+      known_sound = true;
+      context.pages_are_sound();
+      watch.lap("verify");
+      return judge_all(context, options.took);
+    } catch (const AuditError& e) {
+      if (auto status = refused(); !status.ok()) return status;
+      if (known_sound) return explained(e.status());
+    }
   }
+  return schema::Status(schema::Code::io_error, dir + ": cannot be audited"); // not reached
 }
 
 } // namespace hitproof::audit

@@ -12,8 +12,9 @@
 
 namespace hitproof::audit {
 
-// What one part of an audit took, in seconds: "open", "look", "verify" (what was
-// left of it by then), the rules' names, "reloads".
+// What one part of an audit took, in seconds: "open", "look", "verify" (what was left by then of
+// the checks beside it), then the rules' names and "reloads", of which two may run at a time. One
+// call at a time.
 using Took = std::function<void(const std::string& part, double seconds)>;
 
 struct Options {

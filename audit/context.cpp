@@ -11,15 +11,23 @@ namespace {
 // A recording of this size may not have its temporary tables and sorts in memory.
 constexpr std::uintmax_t large_bytes = std::uintmax_t{1} << 30;
 
-// Both arms are checked before anything is read; the control arm beside the candidate. A file that
-// was found sound is not checked again when it is attached.
-schema::Recording open_beside(const std::string& dir, const std::string& reference) {
-  auto beside = std::async(std::launch::async, [&] {
-    if (std::filesystem::exists(reference))
-      static_cast<void>(schema::Recording::open_file(reference).ok());
-  });
-  auto recording = schema::Recording::open_existing(dir);
-  beside.get();
+std::string reference_of(const std::string& dir) {
+  return dir + "/data/reference/recording.sqlite";
+}
+
+// Both arms are checked before anything is read, unless the caller does it; the control arm beside
+// the candidate. A file that was found sound is not checked again when it is attached.
+schema::Recording open_beside(const std::string& dir, const std::string& reference,
+                              schema::PageCheck check) {
+  std::future<void> beside;
+  if (check == schema::PageCheck::first) {
+    beside = std::async(std::launch::async, [&] {
+      if (std::filesystem::exists(reference))
+        static_cast<void>(schema::Recording::open_file(reference).ok());
+    });
+  }
+  auto recording = schema::Recording::open_existing(dir, schema::Access::read_only, check);
+  if (beside.valid()) beside.get();
   return require(std::move(recording));
 }
 
@@ -29,10 +37,20 @@ void require(const schema::Status& status) {
   if (!status.ok()) throw AuditError(status);
 }
 
-Context::Context(const std::string& dir)
-    : dir_(dir), recording_(open_beside(dir, reference_path())) {
+schema::Status Context::check_pages(const std::string& dir) {
+  auto beside = std::async(std::launch::async, [&]() -> schema::Status {
+    if (!std::filesystem::exists(reference_of(dir))) return {};
+    return schema::Recording::open_file(reference_of(dir)).status();
+  });
+  const schema::Status status = schema::Recording::open_existing(dir).status();
+  const schema::Status other = beside.get();
+  return status.ok() ? other : status;
+}
+
+Context::Context(const std::string& dir, schema::PageCheck check)
+    : dir_(dir), recording_(open_beside(dir, reference_path(), check)) {
   if (std::filesystem::exists(reference_path())) {
-    require(recording_.attach(reference_path(), "reference"));
+    require(recording_.attach(reference_path(), "reference", check));
     has_reference_ = true;
   }
   // The joins' own indexes live in memory: spilled to files they would cost more than the reading.
@@ -92,7 +110,7 @@ void Context::bring_strangers_back() {
   aside_sql_.clear();
 }
 
-std::string Context::reference_path() const { return dir_ + "/data/reference/recording.sqlite"; }
+std::string Context::reference_path() const { return reference_of(dir_); }
 
 std::string Context::entry_name(std::int64_t rank, std::int64_t entry) const {
   const auto it = names_.find({rank, entry});

@@ -33,9 +33,14 @@ class AuditError : public std::runtime_error {
 class Context {
  public:
   // `dir` is the archive; opens its recording read-only and attaches the control arm's, where there
-  // is one, under the name `reference`.
-  explicit Context(const std::string& dir);
+  // is one, under the name `reference`. With PageCheck::later nothing that it says may be believed
+  // before check_pages() succeeded and pages_are_sound() was called.
+  explicit Context(const std::string& dir, schema::PageCheck check = schema::PageCheck::first);
   ~Context();
+
+  // Checks the pages of both arms' files, each on its own. May run beside the use of a Context.
+  static schema::Status check_pages(const std::string& dir);
+  void pages_are_sound() { recording_.pages_are_sound(); }
 
   const std::string& dir() const noexcept { return dir_; }
   schema::Recording& recording() noexcept { return recording_; }
@@ -62,6 +67,8 @@ class Context {
   // Reads all records once, so that queries have less to do (screen/look.h). Without it, or where
   // the recording is of a form that it does not know, every query runs over all records.
   void look_at_all_records();
+  // Uses what `other`, a context of the same archive, saw.
+  void share_look_of(const Context& other) { screen_ = other.screen_; }
   // Null where nobody looked.
   const screen::Screen* screen() const noexcept { return screen_.get(); }
 
@@ -93,7 +100,7 @@ class Context {
   const char* ranks_sql_ = "SELECT DISTINCT rank FROM entry WHERE origin = 0 ORDER BY rank";
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> names_;
   std::function<Verified()> verified_;
-  std::unique_ptr<screen::Screen> screen_;
+  std::shared_ptr<const screen::Screen> screen_;
 };
 
 // Throws AuditError unless ok.

@@ -34,7 +34,7 @@ Status Recording::Impl::create(const std::string& file) {
   return open_handle(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 }
 
-Status Recording::Impl::open(const std::string& file, Access access) {
+Status Recording::Impl::open(const std::string& file, Access access, PageCheck check) {
   path = file;
   const bool reading = access == Access::read_only;
   const Result<DatabaseFile> found = look_at_database(path);
@@ -51,10 +51,10 @@ Status Recording::Impl::open(const std::string& file, Access access) {
   if (status.ok()) status = guard->check_tables(db);
   if (status.ok() && reading) {
     guard->bound(db, 10'000'000 + 4 * static_cast<std::int64_t>(found->bytes));
-    status = guard->check_pages(db, *found);
+    if (check == PageCheck::first) status = guard->check_pages(db, *found);
     guard->restrict_to_reading(db);
   }
-  guard->lift(db);
+  if (!reading || check == PageCheck::first) guard->lift(db);
   return status;
 }
 
@@ -138,16 +138,16 @@ Result<Recording> Recording::open_new(const std::string& dir) {
   return recording;
 }
 
-Result<Recording> Recording::open_existing(const std::string& dir, Access access) {
-  return open_file(dir + "/data/recording.sqlite", access);
+Result<Recording> Recording::open_existing(const std::string& dir, Access access, PageCheck check) {
+  return open_file(dir + "/data/recording.sqlite", access, check);
 }
 
-Result<Recording> Recording::open_file(const std::string& path, Access access) {
+Result<Recording> Recording::open_file(const std::string& path, Access access, PageCheck check) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))
     return Status(Code::not_found, path + ": no recording there");
   auto impl = std::make_unique<Impl>();
-  Status status = impl->open(path, access);
+  Status status = impl->open(path, access, check);
   if (status.ok() && access == Access::read_write)
     status = impl->exec("PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;");
   if (status.ok() && access == Access::read_write) status = impl->complete_tables();
@@ -165,13 +165,18 @@ const std::string& Recording::path() const noexcept { return impl_->path; }
 Status Recording::begin() { return impl_->exec("BEGIN IMMEDIATE"); }
 Status Recording::commit() { return impl_->exec("COMMIT"); }
 Status Recording::rollback() { return impl_->exec("ROLLBACK"); }
-Status Recording::attach(const std::string& file, const std::string& name) {
-  if (const auto other = open_file(file); !other.ok()) return other.status();
+Status Recording::attach(const std::string& file, const std::string& name, PageCheck check) {
+  const auto other = open_file(file, Access::read_only, check);
+  if (!other.ok()) return other.status();
   if (impl_->guard != nullptr) impl_->guard->allow_attached(file);
   std::string quoted;
   for (const char c : file)
     quoted += c == '\'' ? std::string("''") : std::string(1, c);
   return impl_->exec("ATTACH '" + quoted + "' AS " + name);
+}
+
+void Recording::pages_are_sound() {
+  if (impl_->guard != nullptr) impl_->guard->lift(impl_->db);
 }
 
 Status Recording::execute(std::string_view sql) { return impl_->exec(std::string(sql)); }

@@ -62,15 +62,22 @@ struct StudyToken {
   std::uint64_t t_ns = 0;    // time of the token's event
 };
 
+// Whether the pages of a recording's file are checked before it is opened (recording_guard.h), or
+// by the opener's own doing: what is read until then is not to be believed, and its work is
+// bounded.
+enum class PageCheck { first, later };
+
 class Recording {
  public:
   // Creates `<dir>/data/recording.sqlite` (and the folders). Errors: invalid_argument where one
   // exists already (recordings are never overwritten), no_space, io_error.
   static Result<Recording> open_new(const std::string& dir);
   // Errors: not_found; corruption (not a recording, damaged); newer_format; io_error.
-  static Result<Recording> open_existing(const std::string& dir, Access access = Access::read_only);
+  static Result<Recording> open_existing(const std::string& dir, Access access = Access::read_only,
+                                         PageCheck check = PageCheck::first);
   // The same for a database file of any name (a reference inside an archive).
-  static Result<Recording> open_file(const std::string& path, Access access = Access::read_only);
+  static Result<Recording> open_file(const std::string& path, Access access = Access::read_only,
+                                     PageCheck check = PageCheck::first);
 
   Recording(Recording&&) noexcept;
   Recording& operator=(Recording&&) noexcept;
@@ -115,7 +122,11 @@ class Recording {
   Result<Query> query(std::string_view sql);
   // Adds the tables of another recording's database file as `name`.<table>, for reading. It is
   // opened and checked by itself first. Errors: those of open_file.
-  Status attach(const std::string& file, const std::string& name);
+  Status attach(const std::string& file, const std::string& name,
+                PageCheck check = PageCheck::first);
+  // To be called once the pages of a recording opened with PageCheck::later, and of what was
+  // attached to it, were found sound (by open_file): its work is no longer bounded.
+  void pages_are_sound();
 
   // Any statements without result rows (indexes of the auditor, tests).
   Status execute(std::string_view sql);

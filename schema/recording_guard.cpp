@@ -235,8 +235,17 @@ Status Guard::check_tables(sqlite3* db) {
     const std::string wrong = known != nullptr ? difference(*known, table) : "";
     if (!wrong.empty()) return damaged(path_, what + "is not that of a recording: " + wrong);
     tables_.insert(name);
+    rooted_.push_back({static_cast<std::uint32_t>(sqlite3_column_int64(rows.handle, 2)), table});
   }
   return code == SQLITE_DONE ? Status() : reading_failed(db, code, path_);
+}
+
+Status Guard::quick_check(sqlite3* db, const std::string& sql) const {
+  Statement check;
+  int code = sqlite3_prepare_v2(db, sql.c_str(), -1, &check.handle, nullptr);
+  if (code == SQLITE_OK) code = sqlite3_step(check.handle);
+  if (code != SQLITE_ROW) return reading_failed(db, code, path_);
+  return check.text(0) == "ok" ? Status() : damaged(path_, check.text(0));
 }
 
 Status Guard::check_pages(sqlite3* db, const DatabaseFile& file) {
@@ -251,11 +260,12 @@ Status Guard::check_pages(sqlite3* db, const DatabaseFile& file) {
     const std::lock_guard lock(mutex);
     if (checked.contains(identity)) return {};
   }
-  Statement check;
-  int code = sqlite3_prepare_v2(db, "PRAGMA main.quick_check(1)", -1, &check.handle, nullptr);
-  if (code == SQLITE_OK) code = sqlite3_step(check.handle);
-  if (code != SQLITE_ROW) return reading_failed(db, code, path_);
-  if (check.text(0) != "ok") return damaged(path_, check.text(0));
+  bool sound = file.settled && surely_sound(path_, rooted_);
+  for (const RootedTable& table : rooted_)
+    if (sound && table.text.without_rowid)
+      sound = quick_check(db, "PRAGMA main.quick_check('" + table.text.name + "')").ok();
+  if (!sound)
+    if (Status status = quick_check(db, "PRAGMA main.quick_check(1)"); !status.ok()) return status;
   if (file.settled) {
     const std::lock_guard lock(mutex);
     checked.insert(identity);

@@ -2,6 +2,7 @@
 // anything. Internal to the schema; FORMAT.md, "What a reader refuses", says it for readers.
 #pragma once
 
+#include "schema/page_check.h"
 #include "schema/status.h"
 
 #include <cstdint>
@@ -41,7 +42,8 @@ class Guard {
   // Holds every table against records.sql: plain tables, known columns of the known type, no view,
   // trigger or index. Errors: corruption names what does not belong there.
   Status check_tables(sqlite3* db);
-  // SQLite's quick_check: every page belongs to one table and can be read. Remembered for settled
+  // Every page belongs to one table and can be read, rows are what their tables say: our own check
+  // (page_check.h), or SQLite's quick_check where that is not certain. Remembered for settled
   // files, which one program may open several times.
   Status check_pages(sqlite3* db, const DatabaseFile& file);
   // From now on statements only read the tables that check_tables saw, those of recordings that
@@ -52,9 +54,11 @@ class Guard {
 
  private:
   struct Rules;
+  Status quick_check(sqlite3* db, const std::string& sql) const;
   std::string path_;
   std::shared_ptr<Rules> rules_; // its address is given to SQLite
   std::set<std::string> tables_;
+  std::vector<RootedTable> rooted_;
 };
 
 } // namespace hitproof::schema

@@ -34,7 +34,7 @@ struct Recording::Impl {
 
   Status create(const std::string& file);
   // Under guard: recording_guard.h.
-  Status open(const std::string& file, Access access);
+  Status open(const std::string& file, Access access, PageCheck check);
   Status open_handle(const std::string& name, int flags);
   Status check_version();
   Status exec(const std::string& sql);

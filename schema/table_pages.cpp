@@ -1,6 +1,7 @@
 #include "schema/table_pages.h"
 
 #include "schema/recording_guard.h"
+#include "schema/sqlite_format.h"
 #include "schema/table_text.h"
 
 #include <algorithm>
@@ -11,43 +12,11 @@
 namespace hitproof::schema {
 namespace {
 
-constexpr std::uint8_t interior_table = 5, leaf_table = 13;
-constexpr std::size_t page_one_header = 100; // of the file, before the first page's own header
-
-std::uint32_t big_endian(const std::uint8_t* at, int bytes) {
-  std::uint32_t value = 0;
-  for (int i = 0; i < bytes; ++i)
-    value = value << 8 | at[i];
-  return value;
-}
-
-// Bytes taken by the varint at `at`, 0 where it does not end before `end`.
-int varint(const std::uint8_t* at, const std::uint8_t* end, std::uint64_t& value) {
-  if (at < end && *at < 0x80) {
-    value = *at;
-    return 1;
-  }
-  value = 0;
-  for (int i = 0; i < 8 && at + i < end; ++i) {
-    value = value << 7 | (at[i] & 0x7f);
-    if (at[i] < 0x80) return i + 1;
-  }
-  if (end - at < 9) return 0;
-  value = value << 8 | at[8];
-  return 9;
-}
-
-// Bytes of a value by its serial type (section 2.1); types 10 and 11 are never in a file.
-std::uint64_t bytes_of(std::uint64_t type) {
-  static constexpr std::uint8_t small[12] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
-  return type < 12 ? small[type] : (type - 12) / 2;
-}
-
-bool is_integer(std::uint64_t type) { return (type >= 1 && type <= 6) || type == 8 || type == 9; }
+using namespace sqlite_format;
 
 std::int64_t integer(const std::uint8_t* at, std::uint64_t type) {
   if (type == 8 || type == 9) return static_cast<std::int64_t>(type) - 8;
-  const auto bytes = static_cast<int>(bytes_of(type));
+  const auto bytes = static_cast<int>(value_bytes(type));
   std::uint64_t value = at[0] & 0x80 ? ~std::uint64_t{0} : 0;
   for (int i = 0; i < bytes; ++i)
     value = value << 8 | at[i];
@@ -64,7 +33,7 @@ Result<TableMap> TableMap::of(Recording& recording) {
   if (!file->settled)
     return Status(Code::unsupported, map.path_ + ": a log lies beside the recording");
   map.file_bytes_ = static_cast<std::int64_t>(file->bytes);
-  std::uint8_t head[page_one_header];
+  std::uint8_t head[file_header];
   const int fd = ::open(map.path_.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return Status::from_errno(errno, "open " + map.path_);
   const bool read = ::pread(fd, head, sizeof head, 0) == static_cast<ssize_t>(sizeof head);
@@ -166,7 +135,7 @@ Status TablePages::read(std::uint32_t number) {
   const auto offset = static_cast<off_t>(number - 1) * page_bytes_;
   if (::pread(file_, buffer_.data(), page_bytes_, offset) != static_cast<ssize_t>(page_bytes_))
     return Status(Code::io_error, path_ + ": page " + std::to_string(number) + " cannot be read");
-  start_ = number == 1 ? page_one_header : 0;
+  start_ = number == 1 ? file_header : 0;
   return {};
 }
 
@@ -252,12 +221,12 @@ bool TablePages::decode_row(std::size_t at) {
       if (n == 0) return unusual("a row with fewer columns");
       type_at += n;
       if (position == want.position) break;
-      const std::uint64_t bytes = bytes_of(type);
+      const std::uint64_t bytes = value_bytes(type);
       if (bytes > static_cast<std::uint64_t>(row_end - value)) return damaged("a value cut off");
       value += bytes;
     }
     ++position;
-    const std::uint64_t bytes = bytes_of(type);
+    const std::uint64_t bytes = value_bytes(type);
     if (bytes > static_cast<std::uint64_t>(row_end - value)) return damaged("a value cut off");
     if (want.digest) {
       if (type != 12 + 2 * 32) return unusual("a digest of another form");

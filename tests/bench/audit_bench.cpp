@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 struct Part {
   char name[24];
-  double seconds, processor;
+  double seconds;
 };
 
 // Shared with the process that measures.
@@ -47,12 +47,6 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-double processor_now() {
-  timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
 double seconds_of(const timeval& t) {
   return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
 }
@@ -60,13 +54,10 @@ double seconds_of(const timeval& t) {
 void audit(const std::string& dir, bool statements, Measured& m) {
   audit::Options options;
   options.statements_only = statements;
-  double processor = processor_now();
   options.took = [&](const std::string& name, double seconds) {
     Part& part = m.part[m.parts++];
     std::snprintf(part.name, sizeof part.name, "%s", name.c_str());
     part.seconds = seconds;
-    part.processor = processor_now() - processor;
-    processor = processor_now();
   };
   const double begin = now();
   const auto report = audit::audit_archive(dir, options);
@@ -142,8 +133,7 @@ bool measure(const std::string& dir, bool statements, Measured& m) {
   std::printf("%-36s %12.2f\n", "audit against SQLite's scan", m.seconds / scan_seconds);
   std::printf("%-36s %12.0f MiB\n", "peak memory of the audit", mib);
   for (int i = 0; i < m.parts; ++i)
-    std::printf("  %-34s %12.3f s  (processor %.3f s)\n", m.part[i].name, m.part[i].seconds,
-                m.part[i].processor);
+    std::printf("  %-34s %12.3f s\n", m.part[i].name, m.part[i].seconds);
   std::printf("%-36s %s\n", "verdict", m.error);
   std::fflush(stdout);
   return m.passed;
