@@ -6,6 +6,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sqlite3.h>
 
 namespace hitproof::audit::testing {
 namespace {
@@ -169,6 +170,34 @@ TEST(Missing, NotADatabase) {
   fs::create_directories(dir.path() + "/data");
   std::ofstream(dir.path() + "/data/recording.sqlite") << std::string(100000, 'x');
   EXPECT_EQ(audit_archive(dir.path()).code(), schema::Code::corruption);
+}
+
+// Its records are looked at before its pages are known to be sound; nothing is said of them.
+TEST(Missing, PagesThatTwoTablesShare) {
+  for (const char* arm : {"data/recording.sqlite", "data/reference/recording.sqlite"}) {
+    SCOPED_TRACE(arm);
+    ScratchDir dir;
+    copy_good_study(dir.path());
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open((dir.path() + "/" + arm).c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db,
+                           "PRAGMA writable_schema = ON; UPDATE sqlite_master SET rootpage = "
+                           "(SELECT rootpage FROM sqlite_master WHERE name = 'wait') WHERE name = "
+                           "'reuse'",
+                           nullptr, nullptr, nullptr),
+              SQLITE_OK)
+        << sqlite3_errmsg(db);
+    sqlite3_close(db);
+    // The manifests are right: somebody made it so.
+    ASSERT_TRUE(schema::close_archive(dir.path()).ok());
+    for (const bool refuse : {true, false})
+      for (const bool statements : {true, false}) {
+        Options options;
+        options.refuse_damaged = refuse;
+        options.statements_only = statements;
+        EXPECT_EQ(audit_archive(dir.path(), options).code(), schema::Code::corruption);
+      }
+  }
 }
 
 TEST(Missing, NewerFormat) {
