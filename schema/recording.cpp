@@ -51,7 +51,11 @@ Status Recording::Impl::open(const std::string& file, Access access, PageCheck c
   if (status.ok()) status = guard->check_tables(db);
   if (status.ok() && reading) {
     guard->bound(db, 10'000'000 + 4 * static_cast<std::int64_t>(found->bytes));
-    if (check == PageCheck::first) status = guard->check_pages(db, *found);
+    settled = found->settled;
+    if (check == PageCheck::first) {
+      status = guard->check_pages(db, *found);
+      if (status.ok() && settled) guard->trust_pages(db);
+    }
     guard->restrict_to_reading(db);
   }
   if (!reading || check == PageCheck::first) guard->lift(db);
@@ -169,6 +173,9 @@ Status Recording::attach(const std::string& file, const std::string& name, PageC
   const auto other = open_file(file, Access::read_only, check);
   if (!other.ok()) return other.status();
   if (impl_->guard != nullptr) impl_->guard->allow_attached(file);
+  // One setting holds for all files of a connection.
+  impl_->settled = impl_->settled && other->impl_->settled;
+  if (!impl_->settled) static_cast<void>(impl_->exec("PRAGMA cell_size_check = ON"));
   std::string quoted;
   for (const char c : file)
     quoted += c == '\'' ? std::string("''") : std::string(1, c);
@@ -176,7 +183,9 @@ Status Recording::attach(const std::string& file, const std::string& name, PageC
 }
 
 void Recording::pages_are_sound() {
-  if (impl_->guard != nullptr) impl_->guard->lift(impl_->db);
+  if (impl_->guard == nullptr) return;
+  impl_->guard->lift(impl_->db);
+  if (impl_->settled) impl_->guard->trust_pages(impl_->db);
 }
 
 Status Recording::execute(std::string_view sql) { return impl_->exec(std::string(sql)); }

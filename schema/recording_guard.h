@@ -38,6 +38,9 @@ class Guard {
   // Bounds the work of what follows, until lift(). Beyond it statements end as interrupted.
   void bound(sqlite3* db, std::int64_t steps);
   void lift(sqlite3* db) const;
+  // The pages of a settled file were found sound: what SQLite would look for in each page that it
+  // takes from the file, again and again, is known not to be there.
+  void trust_pages(sqlite3* db) const;
 
   // Holds every table against records.sql: plain tables, known columns of the known type, no view,
   // trigger or index. Errors: corruption names what does not belong there.

@@ -49,6 +49,7 @@ struct Recording::Impl {
   sqlite3* db = nullptr;
   std::string path;
   std::unique_ptr<Guard> guard;
+  bool settled = false; // nobody writes to the file
   std::array<Prepared, 256> inserts;
   Prepared put_fact;
   Prepared put_operation;
