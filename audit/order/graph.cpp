@@ -36,7 +36,6 @@ struct Stream {
   std::uint32_t life = 0;
   std::uint32_t changes = 0;
   std::uint32_t place = no_number; // of the load copies on it
-  std::uint32_t position = 0;
   std::int32_t device = -1;
 };
 
@@ -69,7 +68,19 @@ struct Done {
 struct Load {
   std::map<std::uint32_t, Done> places;
   std::uint32_t last = no_record;
-  bool elsewhere = false; // a copy that no clock can count
+  bool elsewhere = false;         // a copy that no clock can count
+  std::uint32_t unread = 0;       // questions whose step has not begun
+  bool read = false;              // one has
+  std::uint32_t late = no_record; // a copy after such a step
+};
+
+// A place of the clocks that was given to a life of a stream. When that is over and nobody will ask
+// about its loads, another one goes on counting there: whoever knows the old ones does not know
+// more.
+struct Place {
+  std::uint32_t position = 0;
+  std::uint32_t unread = 0; // loads
+  bool over = false;
 };
 
 // What the completion mark of a transfer stands for.
@@ -85,13 +96,13 @@ class Walk {
       : records_(records.records), asked_(records.asked), moments_(moments_of(records_)),
         traced_(traced.begin(), traced.end()), threads_(moments_.threads),
         streams_(moments_.streams), events_(moments_.events), streams_of_(moments_.processes),
-        at_target_(asked_.size()), places_of_(asked_.size()), missed_(asked_.size()),
+        answers_(asked_.size()), places_of_(asked_.size()), missed_(asked_.size()),
         left_(asked_.size()), longest_(traced.size()), reached_(traced.size()),
         closed_(traced.size()) {
     for (std::uint32_t q = 0; q < asked_.size(); ++q) {
       if (asked_[q].step != no_record) steps_[asked_[q].step].push_back(q);
       if (asked_[q].load)
-        loads_[asked_[q].transfer];
+        ++loads_[asked_[q].transfer].unread;
       else
         saves_[asked_[q].transfer] = q;
     }
@@ -221,7 +232,7 @@ class Walk {
     bool producer = false;
     for (const std::uint32_t q : asked->second) {
       if (asked_[q].load) {
-        at_target_[q] = thread.host;
+        read(q, thread.host);
         close_at(q, thread.host, i);
         continue;
       }
@@ -235,6 +246,40 @@ class Walk {
         if (traced_[t].question == q) thread.work.ways[t] = ways_.start(i);
     }
     if (producer) open.work = thread.work;
+  }
+
+  // Whether all copies of a load are done when a step begins to read it.
+  void read(std::uint32_t q, const Knowledge& known) {
+    Load& load = loads_.at(asked_[q].transfer);
+    answers_[q].proved = !load.places.empty() && !load.elsewhere;
+    answers_[q].source = load.last;
+    for (const auto& [place, done] : load.places) {
+      if (!answers_[q].proved || known.of(place) >= done.position) continue;
+      answers_[q].proved = false;
+      answers_[q].source = done.record;
+    }
+    load.read = true;
+    if (--load.unread > 0) return;
+    for (const auto& [place, done] : load.places) {
+      --stream_places_.at(place).unread;
+      give_back(place);
+    }
+  }
+
+  std::uint32_t place_for_a_stream() {
+    if (free_.empty()) {
+      stream_places_[places_];
+      return places_++;
+    }
+    const std::uint32_t place = free_.back();
+    free_.pop_back();
+    stream_places_.at(place).over = false;
+    return place;
+  }
+
+  void give_back(std::uint32_t place) {
+    const Place& p = stream_places_.at(place);
+    if (p.over && p.unread == 0) free_.push_back(place);
   }
 
   void begin_copy(const Record& r, const Numbers& n, const Thread& thread) {
@@ -387,6 +432,7 @@ class Walk {
   void end_copy(std::uint32_t i, const Open& open, Stream* stream, Thread& thread) {
     const Record& r = records_[i];
     const auto load = loads_.find(r.transfer);
+    if (load != loads_.end() && load->second.read) load->second.late = i;
     if (stream == nullptr) {
       if (load != loads_.end()) load->second.elsewhere = true, load->second.last = i;
       return;
@@ -395,9 +441,11 @@ class Walk {
     const std::uint32_t here[] = {i};
     enqueue(*stream, open.host, here);
     if (load != loads_.end()) {
-      if (stream->place == no_number) stream->place = places_++;
-      note(stream->known, stream->place, ++stream->position);
-      load->second.places[stream->place] = {i, stream->position};
+      if (stream->place == no_number) stream->place = place_for_a_stream();
+      Place& place = stream_places_.at(stream->place);
+      note(stream->known, stream->place, ++place.position);
+      if (load->second.unread > 0 && !load->second.places.contains(stream->place)) ++place.unread;
+      load->second.places[stream->place] = {i, place.position};
       load->second.last = i;
       for (std::size_t t = 0; t < traced_.size(); ++t)
         if (traced_[t].source == i && asked_[traced_[t].question].load)
@@ -425,6 +473,10 @@ class Walk {
   void renew(std::uint32_t number) {
     if (number == no_number) return;
     Stream& s = streams_[number];
+    if (s.place != no_number) {
+      stream_places_.at(s.place).over = true;
+      give_back(s.place);
+    }
     const std::uint32_t life = s.life + 1;
     const std::int32_t device = s.device;
     s = {};
@@ -443,21 +495,15 @@ class Walk {
     Answers out;
     out.visited = visited_;
     out.clock_places = places_;
-    out.answers.resize(asked_.size());
+    out.answers = answers_;
     for (std::size_t q = 0; q < asked_.size(); ++q) {
       Answer& a = out.answers[q];
       if (!asked_[q].load) {
         a.source = asked_[q].step;
         a.proved = places_of_[q].second > 0 && left_[q] == 0 && !missed_[q];
-        continue;
-      }
-      const Load& load = loads_.at(asked_[q].transfer);
-      a.source = load.last;
-      a.proved = !load.places.empty() && !load.elsewhere;
-      for (const auto& [place, done] : load.places) {
-        if (!a.proved || at_target_[q].of(place) >= done.position) continue;
+      } else if (const Load& load = loads_.at(asked_[q].transfer); load.late != no_record) {
         a.proved = false;
-        a.source = done.record;
+        a.source = load.late;
       }
     }
     for (std::size_t t = 0; t < traced_.size(); ++t) {
@@ -486,8 +532,10 @@ class Walk {
   std::unordered_map<std::int64_t, Load> loads_;                        // by transfer
   std::unordered_map<std::int64_t, std::uint32_t> saves_;               // questions by transfer
   std::unordered_map<std::int64_t, Copied> copied_;                     // by transfer
-  std::vector<Knowledge> at_target_;                                    // of loads
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> places_of_;      // of saves: place, position
+  std::vector<Answer> answers_;                                         // of loads
+  std::map<std::uint32_t, Place> stream_places_;
+  std::vector<std::uint32_t> free_;                                // places
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> places_of_; // of saves: place, position
   std::vector<bool> missed_;                  // saves with a copy that is not behind
   std::vector<std::uint32_t> left_;           // copies of saves still to come
   std::vector<const Hop*> longest_, reached_; // by place in traced_

@@ -84,8 +84,8 @@ class Reading {
     while (q.next()) {
       const std::string name = q.text(1);
       const auto ends = [&](const char* with) { return name.ends_with(with); };
-      if (name.find("Memcpy") != std::string::npos && name.find("Async") == std::string::npos)
-        synchronous_.insert(q.integer(0));
+      const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+      if (has("Memcpy") && !has("Async") && !has("Graph")) synchronous_.insert(q.integer(0));
       if (ends("_ptds") || ends("_ptsz")) of_the_thread_.insert(q.integer(0));
     }
     require(q.status());

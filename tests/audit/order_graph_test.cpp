@@ -437,6 +437,26 @@ TEST(OrderGraph, GrowsWithItsRecords) {
   }
 }
 
+// Streams that are made anew for every load: the clocks do not grow, and nobody takes one for
+// another.
+TEST(OrderGraph, StreamsThatAreGoneLeaveTheirPlaces) {
+  for (const bool waited : {true, false}) {
+    Recording r;
+    for (std::int64_t i = 0; i < 300; ++i) {
+      r.call(stream_create, server, stream);
+      r.copy(1000 + i, server, stream);
+      if (waited || i % 2 == 0) r.call(stream_synchronise, server, stream);
+      r.call(stream_destroy, server, stream);
+      r.step(server);
+      r.read(1000 + i);
+    }
+    const Answers found = r.answers();
+    EXPECT_LE(found.clock_places, 2U);
+    for (std::size_t i = 0; i < found.answers.size(); ++i)
+      EXPECT_EQ(found.answers[i].proved, waited || i % 2 == 0) << i;
+  }
+}
+
 TEST(OrderGraph, ManyTransfersOnOneStreamShareAPlace) {
   Recording r;
   for (std::int64_t i = 0; i < 500; ++i) {
