@@ -4,6 +4,7 @@
 #include "audit/rule.h"
 #include "audit/trace.h"
 
+#include <algorithm>
 #include <set>
 
 namespace hitproof::audit {
@@ -48,6 +49,24 @@ const char* const tables[] = {"transfer", "transfer_mark", "step_request", "wait
                               "order_op", "copy",          "block"};
 const char* const queries[] = {"order"};
 
+// How far a path leads is part of the proof that none leads further.
+void cite_path(const std::vector<OrderPath>& paths, Finding& finding) {
+  const auto same = [](const WitnessRecord& a, const WitnessRecord& b) {
+    return a.process == b.process && a.thread == b.thread && a.seq == b.seq;
+  };
+  for (const OrderPath& path : paths) {
+    if (path.proved || path.transfer != finding.first.transfer) continue;
+    for (const WitnessRecord& r : path.records) {
+      const auto cited = [&](const WitnessRecord& w) { return same(w, r); };
+      if (std::none_of(finding.witness.begin(), finding.witness.end(), cited))
+        finding.witness.push_back(r);
+    }
+  }
+  std::stable_sort(
+      finding.witness.begin(), finding.witness.end(),
+      [](const WitnessRecord& a, const WitnessRecord& b) { return a.at_ms < b.at_ms; });
+}
+
 // What the query has no words for: order that goes by any number of calls.
 void judge_paths(Context& context, const Rule& rule, const std::set<std::int64_t>& decided,
                  RuleReport& report) {
@@ -60,6 +79,7 @@ void judge_paths(Context& context, const Rule& rule, const std::set<std::int64_t
   add_finding(context, rule, report,
               {"path_not_proved", Verdict::inconclusive, found.unproved.front()},
               static_cast<std::int64_t>(found.unproved.size()));
+  cite_path(report.paths, report.findings.back());
 }
 
 void judge(Context& context, const Rule& rule, RuleReport& report) {
