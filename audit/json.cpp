@@ -26,6 +26,30 @@ Json subject_json(const Subject& s) {
   return j;
 }
 
+Json records_json(const std::vector<WitnessRecord>& records) {
+  Json j = Json::array();
+  for (const WitnessRecord& r : records) {
+    j.push_back({{"table", r.table},
+                 {"process", r.process},
+                 {"thread", r.thread},
+                 {"seq", r.seq},
+                 {"at_ms", r.at_ms},
+                 {"words", r.words}});
+  }
+  return j;
+}
+
+Json path_json(const OrderPath& p) {
+  Json j;
+  j["of"] = p.load ? "load" : "save";
+  j["proved"] = p.proved;
+  j["transfer"] = p.transfer;
+  j["rank"] = p.rank;
+  j["request"] = p.request;
+  j["records"] = records_json(p.records);
+  return j;
+}
+
 Json finding_json(const Finding& f) {
   Json j;
   j["violation"] = f.violation;
@@ -33,16 +57,7 @@ Json finding_json(const Finding& f) {
   j["count"] = f.count;
   j["words"] = f.words;
   j["first"] = subject_json(f.first);
-  Json witness = Json::array();
-  for (const WitnessRecord& r : f.witness) {
-    witness.push_back({{"table", r.table},
-                       {"process", r.process},
-                       {"thread", r.thread},
-                       {"seq", r.seq},
-                       {"at_ms", r.at_ms},
-                       {"words", r.words}});
-  }
-  j["witness"] = std::move(witness);
+  j["witness"] = records_json(f.witness);
   j["query"] = f.query;
   return j;
 }
@@ -61,6 +76,10 @@ Json rule_json(const RuleReport& r) {
   for (const Finding& f : r.findings)
     findings.push_back(finding_json(f));
   j["findings"] = std::move(findings);
+  if (r.paths.empty()) return j;
+  j["paths"] = Json::array();
+  for (const OrderPath& p : r.paths)
+    j["paths"].push_back(path_json(p));
   return j;
 }
 

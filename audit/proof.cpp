@@ -87,6 +87,7 @@ const std::vector<Proof>& proofs() {
       {"order", "read_before_load_complete", {"transfer_mark", "step_request"}},
       {"order", "load_never_completed", {"transfer"}},
       {"order", "first_read_not_announced", {"transfer"}},
+      {"order", "path_not_proved", {"transfer", "order_op", "copy", "wait"}},
       {"order", "any_order_behind_a_stream_wait", {"transfer", "copy", "order_op"}},
       {"keys", "content_input_not_in_key", {"content_input", "key_input", "transfer"}},
       {"keys", "key_inputs_unknown", {"transfer"}},

@@ -50,6 +50,14 @@ struct Finding {
   Trace counted;                      // gives `count` again
 };
 
+// Records by which a load is done before the step that reads it, or a step's work before the copies
+// of a save; where no such path was found, those as far as one led from its begin.
+struct OrderPath {
+  bool load = false, proved = false;
+  std::int64_t transfer = 0, rank = 0, request = 0;
+  std::vector<WitnessRecord> records;
+};
+
 struct RuleReport {
   std::string name;
   std::string proves; // what a pass says
@@ -59,6 +67,7 @@ struct RuleReport {
   double bound = 1;              // of the violation rate where none was found
   std::vector<Figure> figures;
   std::vector<Finding> findings;
+  std::vector<OrderPath> paths;     // of rule order: some that are proved, and some that are not
   std::vector<std::string> missing; // why it is not a pass although nothing wrong was seen
 
   // 0 where there is no such figure.

@@ -4,7 +4,8 @@ The queries are audit/rules/*.sql, unchanged. What is here is what surrounds the
 rests on, which missing inputs make it inconclusive, which violations prove nothing where records are missing. A test
 holds it against `hitproof audit` over the golden archives and every mutation that the auditor itself is tested with.
 
-A world answers `rows(sql)`; `archive` is its row of fleet_archive, `problems` its rows of fleet_problem.
+A world answers `rows(sql)`; `archive` is its row of fleet_archive, `problems` its rows of fleet_problem,
+`without_path` the transfers of fleet_path.
 """
 import re
 
@@ -196,7 +197,13 @@ class Judge:
     def order(self, rule):
         if self.without_subject(rule):
             return
-        self.collect(rule, "order")
+        decided = set()
+        self.collect(rule, "order", lambda violation, effect, row: decided.add(row[4]))
+        # Paths are walked by the program that exported: no query can.
+        if not self.world.archive.get("paths_walked"):
+            rule.missing.append("the export did not say which transfers a path of calls proves: export again")
+        elif unproved := set(self.world.without_path) - decided:
+            rule.add("path_not_proved", "inconclusive", len(unproved))
         reads = self.number("SELECT COUNT(*) FROM (SELECT q.transfer FROM step_request q JOIN transfer t ON "
                             "t.transfer = q.transfer AND t.rank = q.rank WHERE t.direction = 1 "
                             "GROUP BY q.transfer, q.rank) s")

@@ -43,6 +43,7 @@ class World:
             raise LookupError(f"archive {archive} is not whole: run the export again")
         self.archive = rows[0]
         self.problems = partitions.facts("fleet_problem", archive)
+        self.without_path = [row["transfer"] for row in partitions.facts("fleet_path", archive)]
         self.carried = {row["rule"]: row for row in partitions.facts("fleet_verdict", archive)}
         self.carried_findings = partitions.facts("fleet_finding", archive)
         for entry in partitions.facts("fleet_table", archive):

@@ -1,7 +1,11 @@
 // Rule order: reads behind loads, save copies behind their producers, one transfer on a page at a
 // time.
+#include "audit/order/paths.h"
 #include "audit/rule.h"
 #include "audit/trace.h"
+
+#include <algorithm>
+#include <set>
 
 namespace hitproof::audit {
 namespace {
@@ -36,15 +40,54 @@ const Sentence sentences[] = {
     {"block_taken_while_busy",
      "Block {block} was freed or given out at {actual}, while transfer {transfer} on rank "
      "{rank} was on it until {expected}."},
+    {"path_not_proved",
+     "Transfer {transfer} on rank {rank}: no path of recorded calls leads from {expected} to "
+     "{actual}."},
 };
 
 const char* const tables[] = {"transfer", "transfer_mark", "step_request", "wait",
                               "order_op", "copy",          "block"};
 const char* const queries[] = {"order"};
 
+// How far a path leads is part of the proof that none leads further.
+void cite_path(const std::vector<OrderPath>& paths, Finding& finding) {
+  const auto same = [](const WitnessRecord& a, const WitnessRecord& b) {
+    return a.process == b.process && a.thread == b.thread && a.seq == b.seq;
+  };
+  for (const OrderPath& path : paths) {
+    if (path.proved || path.transfer != finding.first.transfer) continue;
+    for (const WitnessRecord& r : path.records) {
+      const auto cited = [&](const WitnessRecord& w) { return same(w, r); };
+      if (std::none_of(finding.witness.begin(), finding.witness.end(), cited))
+        finding.witness.push_back(r);
+    }
+  }
+  std::stable_sort(
+      finding.witness.begin(), finding.witness.end(),
+      [](const WitnessRecord& a, const WitnessRecord& b) { return a.at_ms < b.at_ms; });
+}
+
+// What the query has no words for: order that goes by any number of calls.
+void judge_paths(Context& context, const Rule& rule, const std::set<std::int64_t>& decided,
+                 RuleReport& report) {
+  order::Conclusions found = order::conclusions_of(context, decided);
+  const Trace again = {"hitproof audit " + context.dir() + " --json", "", ""};
+  report.figures.push_back({"loads_proved_by_path", found.loads_proved, again});
+  report.figures.push_back({"saves_proved_by_path", found.saves_proved, again});
+  report.paths = std::move(found.paths);
+  if (found.unproved.empty()) return;
+  add_finding(context, rule, report,
+              {"path_not_proved", Verdict::inconclusive, found.unproved.front()},
+              static_cast<std::int64_t>(found.unproved.size()));
+  cite_path(report.paths, report.findings.back());
+}
+
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   if (not_applicable_to_control(context, report)) return;
-  collect(context, rule, "order", report);
+  std::set<std::int64_t> decided;
+  collect(context, rule, "order", report, [&](const Violation& v) {
+    if (v.subject.transfer) decided.insert(*v.subject.transfer);
+  });
   const std::string reads_sql =
       "SELECT COUNT(*) FROM (SELECT q.transfer FROM step_request q JOIN transfer t ON t.transfer = "
       "q.transfer AND t.rank = q.rank WHERE t.direction = 1 GROUP BY q.transfer, q.rank)";
@@ -58,6 +101,7 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
       counted(context, "order.sql", "completion_marks",
               "SELECT COUNT(*) FROM transfer_mark WHERE kind = 3"),
   };
+  judge_paths(context, rule, decided, report);
   const std::int64_t reads = report.figure("first_reads");
   const std::int64_t saves = report.figure("saves_behind_producer");
   if (reads == 0) report.missing.push_back("no step is recorded that reads a load");

@@ -98,7 +98,8 @@ std::vector<MayChange> shown() {
   return {{"*/findings/*/first", why},
           {"*/findings/*/words", why},
           {"*/findings/*/query", why},
-          {"*/findings/*/witness", why}};
+          {"*/findings/*/witness", why},
+          {"order/paths", "so does a path"}};
 }
 
 std::vector<MayChange> with_requests() {

@@ -4,6 +4,31 @@ namespace hitproof::audit::selftest {
 
 using enum Answer;
 
+namespace {
+
+// Where one load's stream records the load's completion event.
+#define COMPLETION                                                                                 \
+  "(SELECT o.rowid FROM order_op o JOIN transfer_mark m ON m.process = o.process AND m.event = "   \
+  "o.event WHERE m.kind = 5 AND m.transfer = " ONE_LOAD                                            \
+  " AND o.op = 2 AND o.t_ns >= m.t_ns ORDER BY o.t_ns LIMIT 1)"
+
+// The load's stream records another event, for which another stream waits where `whole`; that
+// stream records the completion event. Handles are such as no program has.
+std::string by_way_of_a_second_stream(bool whole) {
+  const std::string calls = std::string("(SELECT 1 AS n, 0 AS op UNION ALL SELECT 2, 2") +
+                            (whole ? " UNION ALL SELECT 3, 5)" : ")");
+  return "INSERT INTO order_op (process, thread, seq, t_ns, stream, event, end_ns, value, handle, "
+         "result, call, op, device) SELECT o.process, o.thread + 50000000, c.n, o.t_ns - 16 + 4 * "
+         "c.n, CASE c.n WHEN 1 THEN 0 WHEN 2 THEN o.stream ELSE o.stream + 3 END, o.event + 1, "
+         "o.t_ns - 14 + 4 * c.n, 0, zeroblob(32), 0, o.call, c.op, o.device FROM order_op o "
+         "CROSS JOIN " +
+         calls +
+         " c WHERE o.rowid = " COMPLETION
+         "; UPDATE order_op SET stream = stream + 3 WHERE rowid = " COMPLETION;
+}
+
+} // namespace
+
 std::vector<Mutation> mutations_of_order() {
   return {
       {"order_read_before_the_wait", "order", "read_before_load_waited_for", fail,
@@ -51,6 +76,24 @@ std::vector<Mutation> mutations_of_order() {
        "the steps of a saved request are dropped",
        "DELETE FROM step_request WHERE request = (SELECT request FROM transfer WHERE transfer "
        "= " ONE_SAVE ")"},
+      {"order_path_cut_in_the_middle", "order", "path_not_proved", inconclusive,
+       "a load's completion is recorded on a stream that waits for nothing",
+       by_way_of_a_second_stream(false)},
+      {"order_completion_of_an_earlier_life", "order", "path_not_proved", inconclusive,
+       "a load's completion event is recorded in an earlier life of its handle only",
+       "DELETE FROM order_op WHERE rowid = " COMPLETION},
+      {"order_producer_recorded_by_another_thread", "order", "path_not_proved", inconclusive,
+       "threads that ran no step record the events that saves wait for",
+       "UPDATE order_op SET thread = thread + 50000000 WHERE op = 2 AND process IN (SELECT process "
+       "FROM entry WHERE origin = 0)"},
+      {"order_harmless_path_over_two_events",
+       "order",
+       "",
+       silence,
+       "a load's completion is recorded on a second stream, which waits for the load's",
+       by_way_of_a_second_stream(true),
+       {.may_change = {{"order/operations", "the calls are operations too, and are counted"},
+                       {"order/paths", "the load is ordered by another path"}}}},
       {"order_harmless_more_waits",
        "order",
        "",
@@ -61,5 +104,7 @@ std::vector<Mutation> mutations_of_order() {
        {.may_change = {{"order/operations", "the waits are operations too, and are counted"}}}},
   };
 }
+
+#undef COMPLETION
 
 } // namespace hitproof::audit::selftest

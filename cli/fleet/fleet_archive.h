@@ -63,6 +63,8 @@ class FleetArchive {
   std::optional<schema::Recording> recording_, control_;
   std::vector<FleetTable> tables_;
   std::vector<std::vector<schema::MergedValue>> problems_;
+  bool walked_ = false; // the graph of its calls
+  std::vector<std::int64_t> without_path_;
 };
 
 // The fact tables without rows: what they say and the meaning of their columns.

@@ -66,6 +66,7 @@ const std::vector<FactTable>& fact_tables() {
         {"plan_study", "TEXT", "text", "kind of the study, empty where there is no plan"},
         {"plan_lengths", "INTEGER", "count", "prompt lengths that the plan asks for"},
         {"rows", "INTEGER", "count", "rows of all its tables"},
+        {"paths_walked", "INTEGER", "0/1", "1 where fleet_path has all that is to be said"},
         {"audited", "INTEGER", "0/1", "1 where it was audited on the spot"},
         {"verdict", "TEXT", "text", "pass, fail, inconclusive; empty where nobody audited"}},
        {}},
@@ -98,6 +99,11 @@ const std::vector<FactTable>& fact_tables() {
         {"count", "INTEGER", "count", "violations of this kind"},
         {"words", "TEXT", "text", "the earliest one, as a sentence"}},
        {}},
+      {"fleet_path",
+       "A load or a save that no path of recorded calls proves to be in order, which no query "
+       "tells",
+       {{"transfer", "INTEGER", "id", "its number in the recording"}},
+       {}},
   };
   return tables;
 }
@@ -118,6 +124,7 @@ Row FleetArchive::archive_row(std::int64_t rows, const audit::Report* report) {
   row.emplace_back(plan.ok() ? plan->study : "");
   row.emplace_back(plan.ok() ? static_cast<std::int64_t>(plan->lengths.size()) : 0);
   row.emplace_back(rows);
+  row.emplace_back(std::int64_t{walked_});
   row.emplace_back(std::int64_t{report != nullptr});
   row.emplace_back(report != nullptr ? audit::verdict_name(report->verdict) : "");
   return row;
@@ -126,7 +133,7 @@ Row FleetArchive::archive_row(std::int64_t rows, const audit::Report* report) {
 std::vector<FactTable> FleetArchive::facts(const std::vector<std::int64_t>& rows,
                                            const audit::Report* report) {
   FactTable archive = empty(0), tables = empty(1), problems = empty(2), verdicts = empty(3),
-            findings = empty(4);
+            findings = empty(4), paths = empty(5);
   std::int64_t all = 0;
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     all += rows[i];
@@ -134,6 +141,8 @@ std::vector<FactTable> FleetArchive::facts(const std::vector<std::int64_t>& rows
         {tables_[i].name, std::int64_t{tables_[i].control}, rows[i], names_of(tables_[i])});
   }
   problems.rows = problems_;
+  for (const std::int64_t transfer : without_path_)
+    paths.rows.push_back({transfer});
   if (report != nullptr) {
     for (const audit::RuleReport& r : report->rules) {
       verdicts.rows.push_back(
@@ -144,8 +153,8 @@ std::vector<FactTable> FleetArchive::facts(const std::vector<std::int64_t>& rows
   }
   archive.rows.push_back(archive_row(all, report));
   // The archive's own row comes last: where it is, everything is.
-  return {std::move(tables), std::move(problems), std::move(verdicts), std::move(findings),
-          std::move(archive)};
+  return {std::move(tables),   std::move(problems), std::move(verdicts),
+          std::move(findings), std::move(paths),    std::move(archive)};
 }
 
 } // namespace hitproof::cli

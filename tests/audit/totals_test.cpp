@@ -44,6 +44,13 @@ TEST(Totals, NineLengthsStrict) {
   EXPECT_EQ(j["waits"]["copying_nothing"], 16);
   EXPECT_EQ(j["boundary"]["reloads"], 9);
   EXPECT_EQ(j["boundary"]["aligned"], 9);
+  EXPECT_EQ(j["order"]["loads_proved_by_path"], 36);
+  EXPECT_EQ(j["order"]["saves_proved_by_path"], 252);
+  ASSERT_EQ(j["order"]["paths"].size(), 2U);
+  for (const json& path : j["order"]["paths"]) {
+    EXPECT_EQ(path["proved"], true);
+    EXPECT_EQ(path["records"].size(), 6U) << path.dump();
+  }
   EXPECT_EQ(attention, 881'664);
   EXPECT_EQ(state_sum, 1'955'840);
   EXPECT_EQ(j["bytes"]["h2d"], 4 * (17 * attention + 9 * state_sum));

@@ -2,13 +2,15 @@
 // in a process of its own, and scanned once by SQLite alone: SELECT COUNT(*), MAX of every column,
 // table by table, on one core. Printed: rows by kind, seconds, rows a second, the share of the time
 // that 1 million page rows and 3 million narrow rows a second would take, peak memory, seconds of
-// each part. Exit status 1 where an audit does not pass.
+// each part; and apart from all else the graph of order (audit/order): calls that it reads, its
+// moments, seconds to read and to walk, memory. Exit status 1 where an audit does not pass.
 //
 //   audit_bench [--archive DIR] [--folder DIR] [--statements] [--keep] [ROWS...]
 //
 // Without an archive the golden one of the paper study is unpacked; without sizes 1 million rows
 // are taken. --statements runs every query over all records; --keep leaves the grown archives.
 #include "audit/audit.h"
+#include "audit/order/graph.h"
 #include "tests/bench/grow.h"
 
 #include <chrono>
@@ -41,6 +43,7 @@ struct Measured {
   double seconds = 0, processor = 0;
   int parts = 0;
   Part part[32] = {};
+  double graph_calls = 0, graph_moments = 0, graph_read = 0; // seconds of reading
 };
 
 double now() {
@@ -95,6 +98,17 @@ void scan(const std::string& dir, Measured& m) {
   m.passed = true;
 }
 
+void graph(const std::string& dir, Measured& m) {
+  audit::Context context(dir);
+  const double begin = now();
+  const audit::order::Records records = audit::order::read_records(context);
+  m.graph_read = now() - begin;
+  const audit::order::Answers found = audit::order::walk(records);
+  m.seconds = now() - begin - m.graph_read;
+  m.graph_calls = static_cast<double>(records.records.size());
+  m.graph_moments = static_cast<double>(found.visited);
+}
+
 // Runs `work` in a process of its own; peak memory in MiB.
 template <class Work> double apart(Measured& m, const Work& work) {
   m = {};
@@ -135,8 +149,14 @@ bool measure(const std::string& dir, bool statements, Measured& m) {
   for (int i = 0; i < m.parts; ++i)
     std::printf("  %-34s %12.3f s\n", m.part[i].name, m.part[i].seconds);
   std::printf("%-36s %s\n", "verdict", m.error);
+  const bool passed = m.passed;
+  const double graph_mib = apart(m, [&] { graph(dir, m); });
+  std::printf("%-36s %12.0f calls, %.0f moments: read %.2f s, walked %.2f s (%.0f calls/s, %.0f "
+              "MiB)\n",
+              "graph of order", m.graph_calls, m.graph_moments, m.graph_read, m.seconds,
+              m.graph_calls / m.seconds, graph_mib);
   std::fflush(stdout);
-  return m.passed;
+  return passed;
 }
 
 int run(const std::vector<std::string>& arguments) {
