@@ -55,7 +55,7 @@ class Judgement {
 
   static std::size_t cost_of(const std::string& rule) {
     if (rule == "boundary") return 2;
-    return rule == "tails" || rule == "keys" || rule == "generations" ? 1 : 0;
+    return rule == "tails" || rule == "keys" || rule == "generations" || rule == "order" ? 1 : 0;
   }
 
   void do_part(Context& context, std::size_t part) {
