@@ -138,6 +138,7 @@ PagesWork* prepare(Transfer& t, const PageKernels& page_kernels) noexcept {
     segments += kernels::segments_of(t.pages[i].bytes);
     if (stages(t, t.pages[i])) staging += staged_bytes(t.pages[i]);
   }
+  slots = kernels::most_slots(slots, t.page_count);
   const kernels::TreeRows rows =
       kernels::rows_of(static_cast<std::uint32_t>(slots), static_cast<std::uint32_t>(segments));
   const std::size_t per_page =

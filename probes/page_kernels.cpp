@@ -11,11 +11,11 @@
 namespace hitproof::probes {
 namespace {
 
-constexpr const char* names[] = {"hitproof_page_fill",       "hitproof_page_residue",
-                                 "hitproof_page_nonzero",    "hitproof_page_compare",
-                                 "hitproof_page_copy",       "hitproof_page_digest",
-                                 "hitproof_page_digest_top", "hitproof_page_gather",
-                                 "hitproof_page_flip",       "hitproof_page_delay"};
+constexpr const char* names[] = {
+    "hitproof_page_fill",       "hitproof_page_residue",    "hitproof_page_nonzero",
+    "hitproof_page_compare",    "hitproof_page_copy",       "hitproof_page_digest",
+    "hitproof_page_digest_few", "hitproof_page_digest_top", "hitproof_page_gather",
+    "hitproof_page_flip",       "hitproof_page_delay"};
 static_assert(sizeof names / sizeof names[0] == static_cast<unsigned>(PageKernel::count));
 
 constexpr std::size_t max_contexts = 16;
@@ -197,8 +197,11 @@ void launch_digest(PageBatch& batch, const PageList& list, kernels::PageRoots* r
   devptr lower = rows, segments = rows + sizes.lower * sizeof(kernels::TreeNode);
   devptr counters = batch.on_device(done);
   std::uint32_t count = list.count, slots = layout.slots, nonzero = 1;
-  void* arguments[] = {&tasks, &count, &slots, &results, &nonzero, &lower, &segments, &counters};
-  launch(batch, PageKernel::digest, sizes.tiles, kernels::tree_threads, arguments);
+  kernels::TileShape shape = kernels::shape_of(sizes.tiles, batch.kernels->processors);
+  void* arguments[] = {&tasks, &count,    &slots,    &results, &nonzero,
+                       &lower, &segments, &counters, &shape};
+  launch(batch, shape.quarters == 0 ? PageKernel::digest : PageKernel::digest_few,
+         shape.blocks(layout.slots), kernels::tree_threads, arguments);
   void* top[] = {&tasks, &results, &segments};
   if (layout.large != 0)
     launch(batch, PageKernel::digest_top, layout.large, kernels::tree_threads, top);

@@ -15,6 +15,7 @@ enum class PageKernel : unsigned {
   compare,
   copy,
   digest,
+  digest_few,
   digest_top,
   gather,
   flip,

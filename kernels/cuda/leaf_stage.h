@@ -12,49 +12,74 @@ struct alignas(16) LeafStage {
 };
 
 #ifdef __CUDA_ARCH__
-__device__ __forceinline__ void ask_quad(std::uint32_t to, std::uint64_t from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-// Copies `bytes` (0 to 16) and fills up with zeros. Precondition: `from` is aligned and readable.
-__device__ __forceinline__ void ask_quad(std::uint32_t to, std::uint64_t from,
-                                         std::uint32_t bytes) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
-               : "memory");
+__device__ __forceinline__ std::uint32_t shared_address(const LeafStage& stage) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(stage.word));
 }
 #endif
 
-// Asks for the 64 bytes at `offset` of an aligned leaf of `bytes`; what lies behind its end comes
-// as zeros. Precondition: what was asked for before has been taken.
-HITPROOF_BOTH void ask_quads(LeafStage& stage, std::uint64_t data, std::uint32_t bytes,
-                             std::uint32_t offset) {
+// Asks for 64 bytes, which are read once: they go past the processor's own cache, which is left to
+// the tables of sha256_end.h. Precondition: `from` is aligned; what was asked for before is taken.
+HITPROOF_BOTH void ask_aligned(LeafStage& stage, std::uint64_t from) {
 #ifdef __CUDA_ARCH__
-  const std::uint32_t to = static_cast<std::uint32_t>(__cvta_generic_to_shared(stage.word));
-  if (offset + 64 <= bytes) {
-    HITPROOF_UNROLL
-    for (std::uint32_t i = 0; i < 64; i += 16)
-      ask_quad(to + i, data + offset + i);
+  HITPROOF_UNROLL
+  for (std::uint32_t i = 0; i < 64; i += 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(stage) + i),
+                 "l"(from + i)
+                 : "memory");
+#else
+  std::memcpy(stage.word, reinterpret_cast<const void*>(from), 64);
+#endif
+}
+
+// Asks for the 64 bytes at `offset` of a leaf of `bytes`; what lies behind its end comes as zeros.
+// Precondition: what was asked for before is taken.
+HITPROOF_BOTH void ask_leaf(LeafStage& stage, std::uint64_t data, std::uint32_t bytes,
+                            std::uint32_t offset) {
+  if (aligned16(data) && offset + 64 <= bytes) {
+    ask_aligned(stage, data + offset);
     return;
   }
   HITPROOF_ROLLED
-  for (std::uint32_t i = 0; i < 64; i += 16) {
-    const std::uint32_t left = offset + i < bytes ? bytes - offset - i : 0;
-    ask_quad(to + i, left == 0 ? data : data + offset + i, left < 16 ? left : 16);
+  for (std::uint32_t i = 0; i < 16; i += 4) {
+    std::uint32_t words[4] = {};
+    HITPROOF_UNROLL
+    for (std::uint32_t j = 0; j < 16; ++j) {
+      const std::uint32_t at = offset + 4 * i + j;
+      if (at < bytes) words[j / 4] |= std::uint32_t{load_byte(data + at)} << (8 * (j % 4));
+    }
+    HITPROOF_UNROLL
+    for (std::uint32_t j = 0; j < 4; ++j)
+      stage.word[i + j] = words[j];
   }
-#else
-  const std::uint32_t left = offset < bytes ? bytes - offset : 0;
-  std::memset(stage.word, 0, 64);
-  std::memcpy(stage.word, reinterpret_cast<const void*>(data + offset), left < 64 ? left : 64);
-#endif
 }
 
-// Waits for them.
-HITPROOF_BOTH void take_quads(const LeafStage& stage, Quad (&quads)[4]) {
+// Waits for what was asked for.
+HITPROOF_BOTH void await_stage() {
 #ifdef __CUDA_ARCH__
   asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
+}
+HITPROOF_BOTH void take_quads(const LeafStage& stage, Quad (&quads)[4]) {
+  await_stage();
   HITPROOF_UNROLL
   for (int i = 0; i < 4; ++i)
     quads[i] = *reinterpret_cast<const Quad*>(&stage.word[4 * i]);
+}
+
+// Brings the lines of `bytes` at `from` into the processor's own cache, through `stage`, where
+// nobody reads them. Precondition: `from` is aligned; what was asked for before is taken.
+// await_stage before the stage is used again.
+HITPROOF_BOTH void touch(LeafStage& stage, std::uint64_t from, std::uint32_t bytes) {
+#ifdef __CUDA_ARCH__
+  for (std::uint32_t at = 0; at < bytes; at += 64)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared_address(stage)),
+                 "l"(from + at)
+                 : "memory");
+#else
+  static_cast<void>(stage);
+  static_cast<void>(from);
+  static_cast<void>(bytes);
+#endif
 }
 
 } // namespace hitproof::kernels

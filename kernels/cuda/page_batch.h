@@ -87,6 +87,15 @@ struct PageLayout {
   std::uint32_t chunks = 0, slots = 0, segments = 0;
   std::uint32_t large = 0; // pages of several segments: the first ones
 };
+// The most slots that lay_out can come to for `count` pages of `slots` together (slots_of): a page
+// that fits a tile may begin behind a few empty places, and each size that divides a tile once
+// behind as many as a tile has.
+HITPROOF_BOTH std::uint64_t most_slots(std::uint64_t slots, std::size_t count) {
+  std::uint64_t sizes = 0;
+  for (std::uint32_t size = slot_step; size <= tile_leaves; size *= 2)
+    ++sizes;
+  return slots + std::uint64_t{tile_leaves / 8} * count + std::uint64_t{tile_leaves} * sizes;
+}
 // Sorts the list, largest page first (so that deep trees start early), and gives every page its
 // place in the rows. A list may have 2^32 slots (4 TiB).
 PageLayout lay_out(PageTask* tasks, std::size_t count) noexcept;

@@ -136,15 +136,16 @@ struct TreeRow {
   const TreeNode* row;
   std::uint32_t task, level, first, nodes;
 };
-// A segment that a tile shares with other tiles: the run at its begin (`last` false) or at its end.
-// `tiles` 0: there is none, or it is the same one.
+// A segment that a block shares with other blocks: the run at its begin (`last` false) or at its
+// end. `blocks` 0: there is none, or it is the same one.
 struct SharedSegment {
   TreeRow row;
-  std::uint32_t segment, tiles;
+  std::uint32_t segment, blocks;
 };
 HITPROOF_BOTH SharedSegment shared_segment(const TreeTile& tile, const PageTask* tasks,
-                                           const TreeNode* lower, bool last) {
+                                           const TreeNode* lower, TileShape shape, bool last) {
   SharedSegment s{};
+  if (tile.runs == 0) return s; // a quarter where places were left empty
   const std::uint32_t r = tile.order[last ? tile.runs - 1 : 0];
   const TreeRun& run = tile.run[r];
   if (run.ends || (last && tile.runs == 1)) return s;
@@ -156,7 +157,7 @@ HITPROOF_BOTH SharedSegment shared_segment(const TreeTile& tile, const PageTask*
       smaller(segment_leaves, leaves_of(t.bytes) - number * segment_leaves);
   s.row = {lower + first / slot_step, run.task, leaf_levels, number * tile_nodes,
            (leaves - 1) / slot_step + 1};
-  s.tiles = (first + leaves - 1) / tile_leaves - first / tile_leaves + 1;
+  s.blocks = shape.block_of(first + leaves - 1) - shape.block_of(first) + 1;
   return s;
 }
 

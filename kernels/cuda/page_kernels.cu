@@ -60,30 +60,52 @@ HITPROOF_WALK(hitproof_page_nonzero, Nonzero)
 HITPROOF_WALK(hitproof_page_compare, Compare)
 HITPROOF_WALK(hitproof_page_copy, Copy)
 
-// A block a tile of leaves; the last block at a segment goes on to the segment's node. `done` (one
-// per segment) is zero before and after.
-extern "C" __global__ void __launch_bounds__(tree_threads, 7)
-    hitproof_page_digest(const PageTask* tasks, std::uint32_t count, std::uint32_t slots,
-                         PageRoots* roots, std::uint32_t counts, TreeNode* lower,
-                         TreeNode* segments, std::uint32_t* done) {
+namespace {
+
+// Leaves of a block, by all of its warps at once, or by one after the other.
+template <bool Few>
+__device__ void hash_block(TreeTile& tile, const TreeTarget& to, std::uint32_t begin, bool counts,
+                           bool quarter, std::uint32_t thread, LeafStage& stage) {
+  if constexpr (Few) {
+    if (quarter) {
+      HITPROOF_ROLLED
+      for (std::uint32_t turn = 0; turn < TileShape::parts; ++turn) {
+        if (turn != 0) __syncthreads();
+        if (thread / warp_lanes != turn) continue;
+        // A place of the quarter, and the one for a part that each thread of the last warp has.
+        HITPROOF_ROLLED
+        for (std::uint32_t place = thread % warp_lanes; place < tree_places; place += tile_leaves)
+          hash_leaves(tile, to, begin, counts, place, leaf_turn(turn), stage);
+      }
+      return;
+    }
+  }
+  at_places(thread, [&](std::uint32_t place) {
+    hash_leaves(tile, to, begin, counts, place, LeafTurn{}, stage);
+  });
+}
+
+template <bool Few>
+__device__ void digest(const PageTask* tasks, std::uint32_t count, std::uint32_t slots,
+                       PageRoots* roots, std::uint32_t counts, TreeNode* lower, TreeNode* segments,
+                       std::uint32_t* done, TileShape shape) {
   __shared__ TreeTile tile;
   __shared__ TreeRow rows[2];
   __shared__ LeafStage stage[tree_threads];
-  const std::uint32_t index = blockIdx.x, thread = threadIdx.x;
-  const TreeTarget to{tasks, roots, segments, lower + index * tile_runs};
-  find_runs(tile, tasks, count, slots, index, thread);
+  const std::uint32_t thread = threadIdx.x;
+  const std::uint32_t begin = shape.begin(blockIdx.x);
+  const TreeTarget to{tasks, roots, segments, lower + begin / slot_step};
+  find_runs(tile, tasks, count, begin, smaller(shape.begin(blockIdx.x + 1), slots), thread);
   __syncthreads();
   if (thread == 0) order_runs(tile);
-  at_places(thread, [&](std::uint32_t place) {
-    hash_leaves(tile, to, index, counts != 0, place, stage[thread]);
-  });
+  hash_block<Few>(tile, to, begin, counts != 0, blockIdx.x < shape.quarters, thread, stage[thread]);
   __syncthreads();
   climb_tile(tile, to, thread, true, stage[thread]);
   __threadfence();
   __syncthreads();
   if (thread < 2) {
-    SharedSegment s = shared_segment(tile, tasks, lower, thread == 1);
-    if (s.tiles == 0 || atomicInc(&done[s.segment], s.tiles - 1) != s.tiles - 1) s.row.nodes = 0;
+    SharedSegment s = shared_segment(tile, tasks, lower, shape, thread == 1);
+    if (s.blocks == 0 || atomicInc(&done[s.segment], s.blocks - 1) != s.blocks - 1) s.row.nodes = 0;
     rows[thread] = s.row;
   }
   __syncthreads();
@@ -95,6 +117,24 @@ extern "C" __global__ void __launch_bounds__(tree_threads, 7)
     climb_rows(tile, to, thread, rows + next, together, stage[thread]);
     next += together;
   }
+}
+
+} // namespace
+
+// A block a tile of leaves; the last block at a segment goes on to the segment's node. `done` (one
+// per segment) is zero before and after.
+extern "C" __global__ void __launch_bounds__(tree_threads, 7)
+    hitproof_page_digest(const PageTask* tasks, std::uint32_t count, std::uint32_t slots,
+                         PageRoots* roots, std::uint32_t counts, TreeNode* lower,
+                         TreeNode* segments, std::uint32_t* done) {
+  digest<false>(tasks, count, slots, roots, counts, lower, segments, done, TileShape{});
+}
+// The same for few tiles, with quarters among the blocks.
+extern "C" __global__ void __launch_bounds__(tree_threads, few_tiles + 1)
+    hitproof_page_digest_few(const PageTask* tasks, std::uint32_t count, std::uint32_t slots,
+                             PageRoots* roots, std::uint32_t counts, TreeNode* lower,
+                             TreeNode* segments, std::uint32_t* done, TileShape shape) {
+  digest<true>(tasks, count, slots, roots, counts, lower, segments, done, shape);
 }
 
 // A block a page of several segments, whose nodes become fewer in their own places.

@@ -24,6 +24,38 @@ inline constexpr std::uint32_t most_nodes = 2 * (tree_places - 4);
 static_assert(tile_nodes <= 2 * tile_leaves && tile_nodes <= most_nodes);
 static_assert(tile_runs <= 32 && segment_leaves % tile_leaves == 0);
 
+// How blocks take the row of slots. Where there are few tiles for each processor, some processors
+// would have one more than others. So the first `quarters` blocks (a multiple of four) take a
+// quarter of a tile each, which the block's four warps hash in turn: each scheduler of the
+// processor has a quarter of that work.
+struct TileShape {
+  static constexpr std::uint32_t parts = 4, leaves = tile_leaves / parts;
+  std::uint32_t quarters = 0;
+
+  HITPROOF_BOTH std::uint32_t begin(std::uint32_t block) const { // slot
+    return block < quarters ? block * leaves : (block - quarters) * tile_leaves + quarters * leaves;
+  }
+  HITPROOF_BOTH std::uint32_t block_of(std::uint32_t slot) const {
+    return slot / leaves < quarters ? slot / leaves
+                                    : quarters + (slot - quarters * leaves) / tile_leaves;
+  }
+  HITPROOF_BOTH std::uint32_t blocks(std::uint32_t slots) const {
+    return slots == 0 ? 0 : block_of(slots - 1) + 1;
+  }
+};
+static_assert(TileShape::leaves == warp_lanes && TileShape::leaves % slot_step == 0);
+// Most tiles a processor of lists that are cut so: all their blocks are at work at once.
+inline constexpr std::uint32_t few_tiles = 4;
+// The shape for a device of `processors`. The tiles that are left when each has as many whole ones
+// as all can have make so many quarters for each, rounded; none is worth it for less than one tile.
+HITPROOF_BOTH TileShape shape_of(std::uint32_t tiles, std::uint32_t processors) {
+  if (processors == 0 || tiles < processors || tiles >= (few_tiles + 1) * processors) return {};
+  const std::uint32_t each =
+      (2 * TileShape::parts * (tiles % processors) + processors) / (2 * processors);
+  if (each == TileShape::parts) return {};
+  return {each * processors / TileShape::parts * TileShape::parts};
+}
+
 // A node and its part on their way from one leg to the next.
 struct TreeNode {
   std::uint32_t node[8], part[8];
@@ -131,17 +163,16 @@ HITPROOF_BOTH std::uint32_t first_task(const PageTask* tasks, std::uint32_t coun
 #endif
 }
 
-// The runs of tile `index` of the row of slots. Thread s < tile_runs looks at step s; threads of
-// the first warp come together.
+// The runs of a block's slots, `begin` to `end` at most. Thread s < tile_runs looks at step s;
+// threads of the first warp come together.
 HITPROOF_BOTH void find_runs(TreeTile& tile, const PageTask* tasks, std::uint32_t count,
-                             std::uint32_t slots, std::uint32_t index, std::uint32_t thread) {
+                             std::uint32_t begin, std::uint32_t end_slot, std::uint32_t thread) {
   if (thread >= warp_lanes) return;
-  const std::uint32_t begin = index * tile_leaves;
   const std::uint32_t near = first_task(tasks, count, begin, thread);
   if (thread >= tile_runs) return;
   const std::uint32_t slot = begin + thread * slot_step;
   tile.run_of[thread] = tile_runs;
-  if (slot >= slots) return;
+  if (slot >= end_slot) return;
   // Every task has a step of its own at least.
   const std::uint32_t i =
       near + task_at<&PageTask::first_slot>(tasks + near, smaller(count - near, tile_runs), slot);
@@ -155,7 +186,7 @@ HITPROOF_BOTH void find_runs(TreeTile& tile, const PageTask* tasks, std::uint32_
   TreeRun& run = tile.run[thread];
   const std::uint32_t leaves = leaves_of(t.bytes), leaf = slot - t.first_slot;
   const std::uint32_t segment_end = smaller(leaves, (segment + 1) * segment_leaves);
-  const std::uint32_t end = smaller(segment_end, leaf + begin + tile_leaves - slot);
+  const std::uint32_t end = smaller(segment_end, leaf + end_slot - slot);
   run.task = i;
   run.nodes = end - leaf;
   run.first = slot - begin;
@@ -190,23 +221,36 @@ HITPROOF_BOTH void order_runs(TreeTile& tile) {
 
 // ---- leaves
 
-HITPROOF_BOTH void hash_leaf(const PageTask& t, PageRoots& roots, std::uint32_t leaf,
-                             std::uint32_t end, bool counts, std::uint32_t (&state)[8],
-                             LeafStage& stage) {
-  const std::uint32_t begin = leaf * leaf_bytes, bytes = smaller(end - begin, leaf_bytes);
-  std::uint32_t nonzero = 0;
-  // What lies behind the content is not counted; a leaf across its end is counted as cut.
-  sha256_leaf(t.address + begin, bytes, state, counts && begin + bytes <= t.content, nonzero,
-              stage);
-  add_to(&roots.nonzero, nonzero);
+// Leaves on their way from one warp to the next lie where the nodes over them will.
+HITPROOF_BOTH void hand_over(TreeTile& tile, std::uint32_t place, const LeafHash& leaf) {
+  HITPROOF_UNROLL
+  for (int i = 0; i < 8; ++i)
+    tile.odd[i][place] = leaf.state[i];
+  tile.odd[0][place + warp_lanes] = leaf.last;
+}
+HITPROOF_BOTH void take_over(const TreeTile& tile, std::uint32_t place, LeafHash& leaf) {
+  HITPROOF_UNROLL
+  for (int i = 0; i < 8; ++i)
+    leaf.state[i] = tile.odd[i][place];
+  leaf.last = tile.odd[0][place + warp_lanes];
 }
 
-// This place's leaf, or the leaf that its run's content cuts. After find_runs and a barrier.
-HITPROOF_BOTH void hash_leaves(TreeTile& tile, const TreeTarget& to, std::uint32_t index,
-                               bool counts, std::uint32_t place, LeafStage& stage) {
+// Blocks of leaves: all, or those of one warp's turn.
+struct LeafTurn {
+  std::uint32_t from = 0, end = most_blocks;
+};
+HITPROOF_BOTH LeafTurn leaf_turn(std::uint32_t turn) {
+  constexpr std::uint32_t each = leaf_blocks / TileShape::parts;
+  return {turn * each, turn + 1 < TileShape::parts ? (turn + 1) * each : most_blocks};
+}
+
+// This place's leaf, or the leaf that its run's content cuts, which the last turn hashes whole.
+// After find_runs and a barrier; a barrier between turns. `begin`: the block's first slot.
+HITPROOF_BOTH void hash_leaves(TreeTile& tile, const TreeTarget& to, std::uint32_t begin,
+                               bool counts, std::uint32_t place, LeafTurn turn, LeafStage& stage) {
   const bool cut = place >= tile_leaves;
   const std::uint32_t step = cut ? place - tile_leaves : place / slot_step;
-  if (step >= tile_runs) return;
+  if (step >= tile_runs || (cut && turn.end < most_blocks)) return;
   const std::uint32_t r = tile.run_of[step];
   if (r == tile_runs || (cut && r != step)) return;
   const TreeRun& run = tile.run[r];
@@ -214,18 +258,29 @@ HITPROOF_BOTH void hash_leaves(TreeTile& tile, const TreeTarget& to, std::uint32
   if (at >= run.nodes) return;
   const PageTask& t = to.tasks[run.task];
   if (cut && t.content % leaf_bytes == 0) return;
-  const std::uint32_t leaf = index * tile_leaves + run.first + at - t.first_slot;
-  std::uint32_t state[8];
-  hash_leaf(t, to.roots[run.task], leaf, cut ? t.content : t.bytes, counts, state, stage);
-  if (cut)
-    copy_state(tile.part[r], state);
+  const std::uint32_t first = (begin + run.first + at - t.first_slot) * leaf_bytes;
+  const std::uint32_t bytes = smaller((cut ? t.content : t.bytes) - first, leaf_bytes);
+  if (cut) turn.from = 0;
+  LeafHash leaf;
+  if (turn.from == 0)
+    begin_leaf(leaf);
   else
-    put_node(tile, 0, place, state);
+    take_over(tile, place, leaf);
+  // What lies behind the content is not counted; a leaf across its end is counted as cut.
+  const std::uint32_t nonzero = sha256_leaf(leaf, t.address + first, bytes, turn.from, turn.end,
+                                            counts && first + bytes <= t.content, stage);
+  add_to(&to.roots[run.task].nonzero, nonzero);
+  if (cut)
+    copy_state(tile.part[r], leaf.state);
+  else if (turn.end < most_blocks)
+    hand_over(tile, place, leaf);
+  else
+    put_node(tile, 0, place, leaf.state);
 }
 
 // Sizes of what a digest of a list needs between its legs.
 struct TreeRows {
-  std::uint32_t tiles;         // blocks of the first launch
+  std::uint32_t tiles;         // of leaves
   std::size_t lower, segments; // nodes: over the slots, and of segments
   std::size_t bytes() const { return (lower + segments) * sizeof(TreeNode); }
 };

@@ -3,7 +3,6 @@
 // the message schedule, nearly half of a block's work, is not done again for every leaf and node.
 #pragma once
 
-#include "kernels/cuda/leaf_stage.h"
 #include "kernels/cuda/sha256_lane.h"
 
 namespace hitproof::kernels {
@@ -34,62 +33,36 @@ constexpr Sha256Ends sha256_ends(std::uint32_t bits) {
 }
 
 inline constexpr std::uint32_t leaf_bits = 8 * (1 + leaf_bytes), node_bits = 8 * (1 + 2 * 32);
+inline constexpr std::uint32_t end_bytes = 64 * sizeof(std::uint32_t); // of a row
+enum class Sha256End : std::uint32_t { leaf, node };
 #ifdef __CUDACC__
-__device__ const Sha256Ends device_leaf_ends = sha256_ends(leaf_bits);
-__device__ const Sha256Ends device_node_ends = sha256_ends(node_bits);
+__device__ const Sha256Ends sha256_device_ends[2] = {sha256_ends(leaf_bits),
+                                                     sha256_ends(node_bits)};
 #endif
 
-// The row of the last block of a full leaf, and of a node.
-HITPROOF_BOTH const std::uint32_t* leaf_end(std::uint32_t byte) {
+// The row of the last block of a full leaf, or of a node; `byte`: the message's last.
+HITPROOF_BOTH std::uint64_t end_row(Sha256End of, std::uint32_t byte) {
 #ifdef __CUDA_ARCH__
-  return device_leaf_ends.sum[byte];
+  return reinterpret_cast<std::uint64_t>(
+      sha256_device_ends[static_cast<std::uint32_t>(of)].sum[byte]);
 #else
-  static const Sha256Ends ends = sha256_ends(leaf_bits);
-  return ends.sum[byte];
-#endif
-}
-HITPROOF_BOTH const std::uint32_t* node_end(std::uint32_t byte) {
-#ifdef __CUDA_ARCH__
-  return device_node_ends.sum[byte];
-#else
-  static const Sha256Ends ends = sha256_ends(node_bits);
-  return ends.sum[byte];
+  static const Sha256Ends ends[2] = {sha256_ends(leaf_bits), sha256_ends(node_bits)};
+  return reinterpret_cast<std::uint64_t>(ends[static_cast<std::uint32_t>(of)].sum[byte]);
 #endif
 }
 
-// The last block of a leaf: the row comes as it is wanted. Many leaves are on their way at once.
-HITPROOF_BOTH void sha256_last_block(std::uint32_t (&state)[8], const std::uint32_t* row) {
+HITPROOF_BOTH void sha256_last_block(std::uint32_t (&state)[8], std::uint64_t row) {
   Sha256Words s{state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
   HITPROOF_ROLLED
-  for (int sixteen = 0; sixteen < 64; sixteen += 16) {
+  for (std::uint32_t sixteen = 0; sixteen < end_bytes; sixteen += end_bytes / 4) {
+    const std::uint32_t one = take_one();
     Quad sums[4];
     HITPROOF_UNROLL
-    for (int i = 0; i < 4; ++i)
-      sums[i] = load_quad_cached(reinterpret_cast<std::uint64_t>(row + sixteen + 4 * i));
+    for (std::uint32_t i = 0; i < 4; ++i)
+      sums[i] = load_quad_cached(row + sixteen + sizeof(Quad) * i);
     HITPROOF_UNROLL
     for (int t = 0; t < 16; ++t)
-      s.round(sums[t / 4].word[t % 4]);
-  }
-  s.add_to(state);
-}
-
-// The last block of a node, whose warp is often alone at its level: the row is under way while the
-// block before it is hashed.
-HITPROOF_BOTH void ask_end(LeafStage& stage, const std::uint32_t* row, std::uint32_t from) {
-  ask_quads(stage, reinterpret_cast<std::uint64_t>(row), 64 * sizeof *row, from * sizeof *row);
-}
-// Precondition: ask_end(stage, row, 0).
-HITPROOF_BOTH void sha256_last_block(std::uint32_t (&state)[8], const std::uint32_t* row,
-                                     LeafStage& stage) {
-  Sha256Words s{state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
-  HITPROOF_ROLLED
-  for (std::uint32_t sixteen = 0; sixteen < 64; sixteen += 16) {
-    Quad sums[4];
-    take_quads(stage, sums);
-    if (sixteen < 48) ask_end(stage, row, sixteen + 16);
-    HITPROOF_UNROLL
-    for (int t = 0; t < 16; ++t)
-      s.round(sums[t / 4].word[t % 4]);
+      s.round(one, sums[t / 4].word[t % 4]);
   }
   s.add_to(state);
 }

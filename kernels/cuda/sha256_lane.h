@@ -26,16 +26,28 @@ HITPROOF_BOTH std::uint32_t swapped(std::uint32_t x) {
 #endif
 }
 
+// A one of which the compiler knows nothing: see add(). Taken anew for each sixteen rounds, so that
+// it stays in a register that a whole warp shares; one of each lane's own would cost the
+// multiply-adds a read of their own. Precondition: launched with one row of blocks.
+HITPROOF_BOTH std::uint32_t take_one() {
+#ifdef __CUDA_ARCH__
+  std::uint32_t one;
+  asm volatile("mov.u32 %0, %%nctaid.z;" : "=r"(one));
+  return one;
+#else
+  return 1;
+#endif
+}
+
 // x + y. The integer pipe, which has to do every shift and every logical operation, is what limits
-// a hash; multiply-add has a pipe of its own, and the grid's z size is a one that the compiler does
-// not know. Precondition: launched with one row of blocks.
-HITPROOF_BOTH std::uint32_t add(std::uint32_t x, std::uint32_t y) {
+// a hash; multiply-add has a pipe of its own.
+HITPROOF_BOTH std::uint32_t add(std::uint32_t one, std::uint32_t x, std::uint32_t y) {
 #ifdef __CUDA_ARCH__
   std::uint32_t sum;
-  asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(x), "r"(gridDim.z), "r"(y));
+  asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(x), "r"(one), "r"(y));
   return sum;
 #else
-  return x + y;
+  return one * x + y;
 #endif
 }
 
@@ -48,7 +60,7 @@ HITPROOF_BOTH void sha256_start(std::uint32_t (&state)[8]) {
 }
 
 struct Sha256Constants {
-  std::uint32_t k[64];
+  alignas(16) std::uint32_t k[64];
 };
 inline constexpr Sha256Constants sha256_constants = {
     {0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
@@ -64,40 +76,56 @@ inline constexpr Sha256Constants sha256_constants = {
 #ifdef __CUDACC__
 __constant__ const Sha256Constants sha256_device_constants = sha256_constants;
 #endif
-HITPROOF_BOTH std::uint32_t sha256_constant(int round) {
+// Of rounds 4 quad to 4 quad + 3.
+HITPROOF_BOTH Quad sha256_constant(std::uint32_t quad) {
 #ifdef __CUDA_ARCH__
-  return sha256_device_constants.k[round];
+  const uint4 v = reinterpret_cast<const uint4*>(sha256_device_constants.k)[quad];
+  return {{v.x, v.y, v.z, v.w}};
 #else
-  return sha256_constants.k[round];
+  Quad q;
+  std::memcpy(&q, sha256_constants.k + 4 * quad, sizeof q);
+  return q;
+#endif
+}
+// `x`, of which the compiler does not know that all lanes have the same: what an index common to a
+// warp selects would come through the warp's shared registers, and late.
+HITPROOF_BOTH std::uint32_t own(std::uint32_t x) {
+#ifdef __CUDA_ARCH__
+  std::uint32_t before;
+  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(before));
+  return x + (before >> 31); // no lane has 32 before it
+#else
+  return x;
 #endif
 }
 
 struct Sha256Words {
   std::uint32_t a, b, c, d, e, f, g, h;
 
-  // `sum`: the round's word plus its constant.
-  HITPROOF_BOTH void round(std::uint32_t sum) {
-    const std::uint32_t known = add(sum, h); // before e is
+  // `one`: take_one(). `sum`: the round's word plus its constant.
+  HITPROOF_BOTH void round(std::uint32_t one, std::uint32_t sum) {
+    const std::uint32_t known = add(one, sum, h); // before e is
     const std::uint32_t chosen = (e & f) ^ (~e & g);
     const std::uint32_t majority = (a & b) ^ (a & c) ^ (b & c);
     const std::uint32_t turned_e = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
     const std::uint32_t turned_a = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
-    const std::uint32_t first = add(turned_e, add(chosen, known));
-    const std::uint32_t second = add(turned_a, majority);
+    const std::uint32_t first = add(one, turned_e, add(one, chosen, known));
+    const std::uint32_t second = add(one, turned_a, majority);
     h = g;
     g = f;
     f = e;
-    e = add(d, first);
+    e = add(one, d, first);
     d = c;
     c = b;
     b = a;
-    a = add(first, second);
+    a = add(one, first, second);
   }
   HITPROOF_BOTH void add_to(std::uint32_t (&state)[8]) const {
+    const std::uint32_t one = take_one();
     const std::uint32_t words[8] = {a, b, c, d, e, f, g, h};
     HITPROOF_UNROLL
     for (int i = 0; i < 8; ++i)
-      state[i] = add(state[i], words[i]);
+      state[i] = add(one, state[i], words[i]);
   }
 };
 
@@ -105,18 +133,24 @@ struct Sha256Words {
 // more code than a processor keeps beside its schedulers, and then it waits for code.
 HITPROOF_BOTH void sha256_block(std::uint32_t (&state)[8], std::uint32_t (&w)[16]) {
   Sha256Words s{state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
+  std::uint32_t one = take_one();
   HITPROOF_UNROLL
-  for (int t = 0; t < 16; ++t)
-    s.round(add(w[t], sha256_constant(t)));
+  for (std::uint32_t t = 0; t < 16; ++t)
+    s.round(one, add(one, w[t], sha256_constant(t / 4).word[t % 4]));
   HITPROOF_ROLLED
-  for (int sixteen = 16; sixteen < 64; sixteen += 16) {
+  for (std::uint32_t quad = own(4); quad < 16; quad += 4) {
+    one = take_one();
+    Quad k[4];
     HITPROOF_UNROLL
-    for (int t = 0; t < 16; ++t) {
+    for (std::uint32_t i = 0; i < 4; ++i)
+      k[i] = sha256_constant(quad + i);
+    HITPROOF_UNROLL
+    for (std::uint32_t t = 0; t < 16; ++t) {
       const std::uint32_t x = w[(t + 1) & 15], y = w[(t + 14) & 15];
       const std::uint32_t near = rotate(x, 7) ^ rotate(x, 18) ^ x >> 3;
       const std::uint32_t far = rotate(y, 17) ^ rotate(y, 19) ^ y >> 10;
-      w[t] = add(add(w[t], w[(t + 9) & 15]), add(near, far));
-      s.round(add(w[t], sha256_constant(sixteen + t)));
+      w[t] = add(one, add(one, w[t], w[(t + 9) & 15]), add(one, near, far));
+      s.round(one, add(one, w[t], k[t / 4].word[t % 4]));
     }
   }
   s.add_to(state);

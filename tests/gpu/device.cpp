@@ -131,7 +131,8 @@ double Device::elapsed() {
 Batch::Batch(Device& device, std::vector<kernels::PageTask> tasks)
     : device_(device), tasks_(std::move(tasks)),
       layout_(kernels::lay_out(tasks_.data(), tasks_.size())),
-      rows_(kernels::rows_of(layout_.slots, layout_.segments)) {
+      rows_(kernels::rows_of(layout_.slots, layout_.segments)),
+      shape_(kernels::shape_of(rows_.tiles, device.processors())) {
   list_ = device_.allocate(tasks_.size() * sizeof(kernels::PageTask));
   counts_ = device_.allocate(tasks_.size() * sizeof(kernels::PageCounts));
   roots_ = device_.allocate(tasks_.size() * sizeof(kernels::PageRoots));
@@ -157,8 +158,10 @@ void Batch::digest(bool nonzero) {
   std::uint32_t count = static_cast<std::uint32_t>(tasks_.size()), slots = layout_.slots,
                 counting = nonzero;
   CUdeviceptr lower = tree_, segments = tree_ + rows_.lower * sizeof(kernels::TreeNode);
-  void* arguments[] = {&list_, &count, &slots, &roots_, &counting, &lower, &segments, &done_};
-  device_.launch("hitproof_page_digest", rows_.tiles, kernels::tree_threads, arguments);
+  void* arguments[] = {&list_, &count,    &slots, &roots_, &counting,
+                       &lower, &segments, &done_, &shape_};
+  device_.launch(shape_.quarters == 0 ? "hitproof_page_digest" : "hitproof_page_digest_few",
+                 shape_.blocks(layout_.slots), kernels::tree_threads, arguments);
   void* top[] = {&list_, &roots_, &segments};
   device_.launch("hitproof_page_digest_top", layout_.large, kernels::tree_threads, top);
 }

@@ -60,6 +60,9 @@ class Batch {
   Batch& operator=(const Batch&) = delete;
 
   const std::vector<kernels::PageTask>& tasks() const { return tasks_; }
+  std::uint32_t tiles() const { return rows_.tiles; }
+  kernels::TileShape shape() const { return shape_; }
+  void cut(kernels::TileShape shape) { shape_ = shape; } // another one than the device asks for
   // Launch only; results stay on the device until the next call that asks for them.
   void walk(const char* kernel);
   void digest(bool nonzero);
@@ -72,6 +75,7 @@ class Batch {
   std::vector<kernels::PageTask> tasks_;
   kernels::PageLayout layout_;
   kernels::TreeRows rows_;
+  kernels::TileShape shape_;
   CUdeviceptr list_ = 0, counts_ = 0, roots_ = 0, tree_ = 0, done_ = 0;
 };
 

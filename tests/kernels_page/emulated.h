@@ -28,17 +28,19 @@ template <class F> void all(std::uint32_t threads, F&& phase) {
 
 class Digest {
  public:
-  Digest(std::vector<PageTask>& tasks, bool counts)
+  Digest(std::vector<PageTask>& tasks, bool counts, TileShape shape = {})
       : tasks_(tasks), layout_(lay_out(tasks.data(), tasks.size())),
-        rows_(rows_of(layout_.slots, layout_.segments)), counts_(counts), roots(tasks.size()),
-        lower_(rows_.lower), segments_(rows_.segments), done_(rows_.segments) {}
+        rows_(rows_of(layout_.slots, layout_.segments)), counts_(counts), shape_(shape),
+        roots(tasks.size()), lower_(rows_.lower), segments_(rows_.segments), done_(rows_.segments) {
+  }
 
   std::uint32_t tiles() const { return rows_.tiles; }
-  // `last`: the tile that comes to its end after all others.
+  std::uint32_t blocks() const { return shape_.blocks(layout_.slots); }
+  // `last`: the block that comes to its end after all others.
   void run(std::uint32_t last) {
-    for (std::uint32_t index = 0; index < rows_.tiles; ++index)
+    for (std::uint32_t index = 0; index < blocks(); ++index)
       if (index != last) leaves(index);
-    if (last < rows_.tiles) leaves(last);
+    if (last < blocks()) leaves(last);
     for (std::uint32_t page = 0; page < layout_.large; ++page)
       top(page);
   }
@@ -57,16 +59,22 @@ class Digest {
   }
   void leaves(std::uint32_t index) {
     const std::uint32_t count = static_cast<std::uint32_t>(tasks_.size());
-    all(tree_threads,
-        [&](auto i) { find_runs(*tile_, to_.tasks, count, layout_.slots, index, i); });
+    const std::uint32_t begin = shape_.begin(index);
+    const std::uint32_t end = smaller(shape_.begin(index + 1), layout_.slots);
+    all(tree_threads, [&](auto i) { find_runs(*tile_, to_.tasks, count, begin, end, i); });
     order_runs(*tile_);
-    to_.row = lower_.data() + index * tile_runs;
-    all(tree_places, [&](auto i) { hash_leaves(*tile_, to_, index, counts_, i, stage_); });
+    to_.row = lower_.data() + begin / slot_step;
+    const std::uint32_t turns = index < shape_.quarters ? TileShape::parts : 1;
+    for (std::uint32_t turn = 0; turn < turns; ++turn)
+      all(tree_places, [&](auto i) {
+        hash_leaves(*tile_, to_, begin, counts_, i, turns == 1 ? LeafTurn{} : leaf_turn(turn),
+                    stage_);
+      });
     climb_tile(true);
     std::vector<TreeRow> rows;
     for (const bool last : {false, true}) {
-      const SharedSegment s = shared_segment(*tile_, to_.tasks, lower_.data(), last);
-      if (s.tiles != 0 && ++done_[s.segment] == s.tiles) rows.push_back(s.row);
+      const SharedSegment s = shared_segment(*tile_, to_.tasks, lower_.data(), shape_, last);
+      if (s.blocks != 0 && ++done_[s.segment] == s.blocks) rows.push_back(s.row);
     }
     for (std::uint32_t next = 0, together = 0; next < rows.size(); next += together) {
       together = rows_together(&rows[next], static_cast<std::uint32_t>(rows.size()) - next);
@@ -89,6 +97,7 @@ class Digest {
   PageLayout layout_;
   TreeRows rows_;
   bool counts_;
+  TileShape shape_;
 
  public:
   std::vector<PageRoots> roots;

@@ -4,6 +4,7 @@
 #include "schema/page_digest.h"
 #include "tests/kernels_page/emulated.h"
 
+#include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
@@ -128,28 +129,81 @@ TEST(Digest, PagesBeyondAGroup) {
                        5));
 }
 
-// The last tile at a page goes on to its root; one that lies over two pages may be the last at
-// both.
-TEST(Digest, AnyTileMayBeTheLast) {
+// The last block at a page goes on to its root; one that lies over two pages may be the last at
+// both. In quarters, leaves go from warp to warp, and pages that fit a tile lie over two blocks.
+TEST(Digest, AnyBlockMayBeTheLast) {
   const Pages pages({{200000, 180224, 0},
                      {190000, 189999, 0},
                      {180000, 100, 0},
                      {170000, 170000, 0},
-                     {160000, 0, 0}},
+                     {160000, 0, 0},
+                     {58752, 50000, 1},
+                     {58752, 3, 0},
+                     {2047, 2047, 3}},
                     9);
   auto tasks = pages.tasks();
   const std::uint32_t tiles = emulated::Digest(tasks, true).tiles();
-  ASSERT_GE(tiles, 7u);
-  for (std::uint32_t last = 0; last < tiles; ++last) {
-    emulated::Digest digest(tasks, true);
-    digest.run(last);
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      SCOPED_TRACE(testing::Message() << "tile " << last << ", page " << i);
-      const auto expected =
-          schema::page_digests(pages.at(tasks[i].page), tasks[i].content, tasks[i].bytes);
-      EXPECT_EQ(std::memcmp(digest.roots[i].page, expected.page.data(), 32), 0);
-      EXPECT_EQ(std::memcmp(digest.roots[i].content, expected.content.data(), 32), 0);
+  ASSERT_GE(tiles, 8u);
+  for (const std::uint32_t quarters : {0u, 4u, 4 * (tiles - 2), 4 * tiles}) {
+    const TileShape shape{quarters};
+    const std::uint32_t blocks = emulated::Digest(tasks, true, shape).blocks();
+    EXPECT_LE(blocks, tiles + quarters / 4 * 3);
+    for (std::uint32_t last = 0; last < blocks; ++last) {
+      emulated::Digest digest(tasks, true, shape);
+      digest.run(last);
+      for (std::size_t i = 0; i < tasks.size(); ++i) {
+        SCOPED_TRACE(testing::Message()
+                     << quarters << " quarters, last " << last << ", page " << i);
+        const auto& bytes = pages.at(tasks[i].page);
+        const auto expected = schema::page_digests(bytes, tasks[i].content, tasks[i].bytes);
+        EXPECT_EQ(std::memcmp(digest.roots[i].page, expected.page.data(), 32), 0);
+        EXPECT_EQ(std::memcmp(digest.roots[i].content, expected.content.data(), 32), 0);
+        EXPECT_EQ(digest.roots[i].nonzero, static_cast<std::uint64_t>(std::count_if(
+                                               bytes, bytes + tasks[i].content,
+                                               [](unsigned char byte) { return byte != 0; })));
+      }
     }
+  }
+}
+
+TEST(Digest, BlocksTakeTheSlotsInOrder) {
+  for (const std::uint32_t quarters : {0u, 4u, 132u, 400u}) {
+    const TileShape shape{quarters};
+    for (std::uint32_t block = 0; block < 500; ++block) {
+      ASSERT_LT(shape.begin(block), shape.begin(block + 1));
+      ASSERT_EQ(shape.block_of(shape.begin(block)), block);
+      ASSERT_EQ(shape.block_of(shape.begin(block + 1) - 1), block);
+    }
+    EXPECT_EQ(shape.begin(shape.blocks(150 * tile_leaves)), 150 * tile_leaves);
+  }
+}
+
+TEST(Digest, QuartersAreForWhatIsLeftOfFewTiles) {
+  EXPECT_EQ(shape_of(434, 132).quarters, 132u); // three for each of 132, and 38: a quarter for each
+  EXPECT_EQ(shape_of(396, 132).quarters, 0u);
+  EXPECT_EQ(shape_of(396 + 66, 132).quarters, 264u);
+  EXPECT_EQ(shape_of(396 + 120, 132).quarters, 0u); // nearly one for each
+  EXPECT_EQ(shape_of(131, 132).quarters, 0u);
+  EXPECT_EQ(shape_of(10000, 132).quarters, 0u);
+  EXPECT_EQ(shape_of(434, 0).quarters, 0u); // nobody said how many there are
+  for (std::uint32_t processors = 1; processors < 150; ++processors)
+    for (std::uint32_t tiles = 0; tiles < 6 * processors; ++tiles) {
+      const std::uint32_t quarters = shape_of(tiles, processors).quarters;
+      ASSERT_EQ(quarters % TileShape::parts, 0u);
+      ASSERT_LE(quarters / TileShape::parts, tiles);
+    }
+}
+
+TEST(Digest, SlotsStayInTheBoundThatMemoryIsTakenFor) {
+  std::mt19937 random(12);
+  for (int round = 0; round < 400; ++round) {
+    std::vector<PageTask> tasks(1 + random() % 60);
+    std::uint64_t slots = 0;
+    for (PageTask& t : tasks) {
+      t.bytes = 1 + static_cast<std::uint32_t>(random() % (1u << (10 + random() % 8)));
+      slots += slots_of(t.bytes);
+    }
+    ASSERT_LE(lay_out(tasks.data(), tasks.size()).slots, most_slots(slots, tasks.size()));
   }
 }
 
