@@ -53,13 +53,19 @@ HITPROOF_BOTH std::uint64_t end_row(Sha256End of, std::uint32_t byte) {
 
 HITPROOF_BOTH void sha256_last_block(std::uint32_t (&state)[8], std::uint64_t row) {
   Sha256Words s{state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
+  Quad next[4]; // on its way while the sixteen before it are hashed
+  HITPROOF_UNROLL
+  for (std::uint32_t i = 0; i < 4; ++i)
+    next[i] = load_quad_cached(row + sizeof(Quad) * i);
   HITPROOF_ROLLED
-  for (std::uint32_t sixteen = 0; sixteen < end_bytes; sixteen += end_bytes / 4) {
+  for (std::uint32_t sixteen = end_bytes / 4; sixteen <= end_bytes; sixteen += end_bytes / 4) {
     const std::uint32_t one = take_one();
     Quad sums[4];
     HITPROOF_UNROLL
-    for (std::uint32_t i = 0; i < 4; ++i)
-      sums[i] = load_quad_cached(row + sixteen + sizeof(Quad) * i);
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      sums[i] = next[i];
+      next[i] = load_quad_cached(row + sixteen % end_bytes + sizeof(Quad) * i);
+    }
     HITPROOF_UNROLL
     for (int t = 0; t < 16; ++t)
       s.round(one, sums[t / 4].word[t % 4]);
