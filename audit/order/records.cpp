@@ -68,6 +68,7 @@ class Reading {
       r.ended = std::max(r.began, q.integer(4));
       r.stream = stream(q.integer(5), q.integer(10));
       r.event = q.integer(6);
+      r.by_graph = launches_.contains(q.integer(10));
       r.what = static_cast<What>(q.integer(7));
       r.device = static_cast<std::int32_t>(q.integer(8));
       if (r.what == What::event_export || r.what == What::event_open)
@@ -86,6 +87,7 @@ class Reading {
       const auto ends = [&](const char* with) { return name.ends_with(with); };
       const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
       if (has("Memcpy") && !has("Async") && !has("Graph")) synchronous_.insert(q.integer(0));
+      if (has("GraphLaunch")) launches_.insert(q.integer(0));
       if (ends("_ptds") || ends("_ptsz")) of_the_thread_.insert(q.integer(0));
     }
     require(q.status());
@@ -266,7 +268,7 @@ class Reading {
 
   Context& context_;
   std::map<std::int64_t, Announced> transfers_;
-  std::set<std::int64_t> synchronous_, of_the_thread_; // hooked calls
+  std::set<std::int64_t> synchronous_, of_the_thread_, launches_; // hooked calls
   std::vector<Record> records_;
   std::vector<Share> shares_;
   std::map<std::pair<std::int64_t, std::int64_t>, Begin> readers_; // (load, process)

@@ -27,6 +27,15 @@ std::string by_way_of_a_second_stream(bool whole) {
          "; UPDATE order_op SET stream = stream + 3 WHERE rowid = " COMPLETION;
 }
 
+// A launch of a graph, whose node recorded what `where` selects.
+std::string recorded_by_a_graph(const char* where) {
+  return std::string("INSERT INTO hook (process, thread, seq, t_ns, id, level, installed, name) "
+                     "SELECT process, " ADDED ", t_ns, 900000, 0, 1, 'cudaGraphLaunch' FROM hook "
+                     "WHERE rowid = (SELECT MIN(rowid) FROM hook); UPDATE order_op SET call = "
+                     "900000 WHERE ") +
+         where;
+}
+
 } // namespace
 
 std::vector<Mutation> mutations_of_order() {
@@ -86,6 +95,14 @@ std::vector<Mutation> mutations_of_order() {
        "threads that ran no step record the events that saves wait for",
        "UPDATE order_op SET thread = thread + 50000000 WHERE op = 2 AND process IN (SELECT process "
        "FROM entry WHERE origin = 0)"},
+      {"order_producer_recorded_by_a_graph", "order", "path_not_proved", inconclusive,
+       "nodes of graphs record the events that saves wait for, and no step is seen to end",
+       "UPDATE step SET end_ns = t_ns; " +
+           recorded_by_a_graph("op = 2 AND process IN (SELECT process FROM entry WHERE origin = "
+                               "0)")},
+      {"order_harmless_completion_recorded_by_a_graph", "order", "", silence,
+       "a graph that is launched behind a load's copies records the load's completion",
+       recorded_by_a_graph("rowid = " COMPLETION)},
       {"order_harmless_path_over_two_events",
        "order",
        "",

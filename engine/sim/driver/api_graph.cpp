@@ -27,6 +27,17 @@ CUresult fill_of(const CUDA_MEMSET_NODE_PARAMS* params, FillOp& op) {
   return check(op);
 }
 
+template <class Op> CUresult event_of(CUgraphNode node, CUevent* event) {
+  return work_call([&] {
+    std::lock_guard lock(graph_mutex());
+    auto known = find_node(node);
+    const Op* op = known ? std::get_if<Op>(&known->work) : nullptr;
+    if (!op || !event) return CUDA_ERROR_INVALID_VALUE;
+    *event = op->event->handle();
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult instantiated(CUgraphExec* exec, CUgraph graph) {
   return work_call([&] { return exec ? instantiate(graph, *exec) : CUDA_ERROR_INVALID_VALUE; });
 }
@@ -189,6 +200,14 @@ HITPROOF_SIM_API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMC
     *copy = known->copy_params;
     return CUDA_SUCCESS;
   });
+}
+
+HITPROOF_SIM_API CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent* event) {
+  return event_of<RecordOp>(node, event);
+}
+
+HITPROOF_SIM_API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event) {
+  return event_of<WaitOp>(node, event);
 }
 
 HITPROOF_SIM_API CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D* copy) {
