@@ -34,6 +34,9 @@ std::string words_of(const Record& r) {
   const std::string event = "event " + std::to_string(r.event);
   const std::string transfer = "transfer " + std::to_string(r.transfer);
   const std::string process = "process " + std::to_string(r.process);
+  if (r.by_graph)
+    return process + " launches a graph on " + stream + " whose node " +
+           (r.what == What::event_record ? "records " : "waits for ") + event;
   switch (r.what) {
   case What::copy:
     return process + " makes a copy of " + transfer + " on " + stream;

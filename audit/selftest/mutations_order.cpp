@@ -36,6 +36,12 @@ std::string recorded_by_a_graph(const char* where) {
          where;
 }
 
+std::string counted_in_a_rank(const char* name) {
+  return std::string("INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, "
+                     "installed, dropped) SELECT process, process + 50000000, 1, MAX(t_ns), '") +
+         name + "', 3, 0, 1, 0 FROM coverage WHERE process = " RANK_PROCESS " GROUP BY process";
+}
+
 } // namespace
 
 std::vector<Mutation> mutations_of_order() {
@@ -100,9 +106,19 @@ std::vector<Mutation> mutations_of_order() {
        "UPDATE step SET end_ns = t_ns; " +
            recorded_by_a_graph("op = 2 AND process IN (SELECT process FROM entry WHERE origin = "
                                "0)")},
-      {"order_harmless_completion_recorded_by_a_graph", "order", "", silence,
+      {"order_graph_unread", "order", "path_not_proved", inconclusive,
+       "a process launched a graph whose nodes the probe could not read",
+       counted_in_a_rank("path:graph_unreadable")},
+      {"order_graph_of_an_older_probe", "order", "path_not_proved", inconclusive,
+       "a process launched graphs under a probe that does not look for events in them",
+       counted_in_a_rank("cudaGraphLaunch")},
+      {"order_harmless_completion_recorded_by_a_graph",
+       "order",
+       "",
+       silence,
        "a graph that is launched behind a load's copies records the load's completion",
-       recorded_by_a_graph("rowid = " COMPLETION)},
+       recorded_by_a_graph("rowid = " COMPLETION),
+       {.may_change = {{"order/paths", "the call that records is a launch"}}}},
       {"order_harmless_path_over_two_events",
        "order",
        "",
