@@ -62,6 +62,13 @@ const Driver& driver() noexcept {
   return functions;
 }
 
+// Under the lock; null where the graph was made unseen.
+Nodes* nodes_of(exec_t exec) noexcept {
+  if (execs == nullptr) return nullptr;
+  const auto found = execs->find(exec);
+  return found == execs->end() ? nullptr : &found->second;
+}
+
 bool read_event(node_t node, bool waits, Nodes& out) {
   const auto get = waits ? driver().waited : driver().recorded;
   event_t event = nullptr;
@@ -190,7 +197,8 @@ void instantiated(const Call& call, exec_t* exec, graph_t graph) noexcept {
 
 void exec_updated(const Call& call, exec_t exec, graph_t graph) noexcept {
   if (call.result != result_success) return;
-  // The executable graph keeps the node handles of the graph it was made from: only ranges change.
+  // The executable graph keeps the node handles of the graph it was made from: only ranges and
+  // events change.
   try {
     Nodes fresh;
     if (!read_nodes(graph, fresh)) count(Counter::graph_unreadable);
@@ -213,10 +221,9 @@ void exec_updated(const Call& call, exec_t exec, graph_t graph) noexcept {
 void exec_node_changed(const Call& call, exec_t exec, node_t node, Range range) noexcept {
   if (call.result != result_success || range.bytes == 0) return;
   const LockGuard guard(lock);
-  if (execs == nullptr) return;
-  const auto found = execs->find(exec);
-  if (found == execs->end()) return;
-  for (CopyNode& copy : found->second.copies) {
+  Nodes* const nodes = nodes_of(exec);
+  if (nodes == nullptr) return;
+  for (CopyNode& copy : nodes->copies) {
     if (copy.node == node) copy.range = range;
   }
 }
@@ -224,10 +231,9 @@ void exec_node_changed(const Call& call, exec_t exec, node_t node, Range range) 
 void exec_event_changed(const Call& call, exec_t exec, node_t node, event_t event) noexcept {
   if (call.result != result_success || event == nullptr) return;
   const LockGuard guard(lock);
-  if (execs == nullptr) return;
-  const auto found = execs->find(exec);
-  if (found == execs->end()) return;
-  for (EventNode& known : found->second.events) {
+  Nodes* const nodes = nodes_of(exec);
+  if (nodes == nullptr) return;
+  for (EventNode& known : nodes->events) {
     if (known.node == node) known.event = event;
   }
 }
@@ -249,10 +255,9 @@ void launched_events(const Call& call, exec_t exec, stream_t stream, bool waits)
     event_t event = nullptr;
     {
       const LockGuard guard(lock);
-      if (execs == nullptr) return;
-      const auto found = execs->find(exec);
-      if (found == execs->end()) return;
-      const std::vector<EventNode>& events = found->second.events;
+      const Nodes* const nodes = nodes_of(exec);
+      if (nodes == nullptr) return;
+      const std::vector<EventNode>& events = nodes->events;
       while (next < events.size() && events[next].waits != waits)
         ++next;
       if (next == events.size()) return;
@@ -271,13 +276,12 @@ void launched_copies(const Call& call, exec_t exec, stream_t stream) noexcept {
     std::size_t n = 0;
     {
       const LockGuard guard(lock);
-      if (execs == nullptr) return;
-      const auto found = execs->find(exec);
-      if (found == execs->end()) {
+      const Nodes* const nodes = nodes_of(exec);
+      if (nodes == nullptr) {
         count(Counter::graph_unreadable);
         return;
       }
-      const std::vector<CopyNode>& copies = found->second.copies;
+      const std::vector<CopyNode>& copies = nodes->copies;
       total = copies.size();
       for (; n < piece && begin + n < total; ++n)
         ranges[n] = copies[begin + n].range;

@@ -65,7 +65,7 @@ TEST(CopyLedger, GraphRowsOfOneLaunchShareTheCallAndLaunchesDiffer) {
 TEST(OrderLedger, CopiesOfALaunchStandBetweenItsRecordsAndItsWaits) {
   const Recorded r = run({"graph_events"});
   const auto copies = r.all<schema::rec::copy>();
-  ASSERT_EQ(copies.size(), 2u);
+  ASSERT_EQ(copies.size(), 3u);
   for (const auto& o : r.all<schema::rec::order_op>()) {
     for (const auto& c : copies) {
       if (o.call != c.call || o.t_ns != c.t_ns) continue;

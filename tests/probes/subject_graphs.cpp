@@ -170,6 +170,24 @@ int graph_events(int, char**) {
     says_order("cudaGraphLaunch", record, m->stream, recorded);
     says_order("cudaGraphLaunch", wait_event, m->stream, waited);
   }
+  // Events of the executable graph are changed for each other.
+  CUgraphNode nodes[3] = {};
+  std::size_t count = 3;
+  SUBJECT_OK(cuGraphGetNodes(reinterpret_cast<CUgraph>(graph), nodes, &count));
+  const auto changed = reinterpret_cast<CUgraphExec>(exec);
+  for (CUgraphNode node : nodes) {
+    CUgraphNodeType type{};
+    SUBJECT_OK(cuGraphNodeGetType(node, &type));
+    if (type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
+      SUBJECT_OK(
+          cuGraphExecEventRecordNodeSetEvent(changed, node, reinterpret_cast<CUevent>(waited)));
+    if (type == CU_GRAPH_NODE_TYPE_WAIT_EVENT)
+      SUBJECT_OK(
+          cuGraphExecEventWaitNodeSetEvent(changed, node, reinterpret_cast<CUevent>(recorded)));
+  }
+  SUBJECT_OK(cudaGraphLaunch(exec, m->stream));
+  says_order("cudaGraphLaunch", record, m->stream, waited);
+  says_order("cudaGraphLaunch", wait_event, m->stream, recorded);
   SUBJECT_OK(cudaStreamSynchronize(m->stream));
   says_order("cudaStreamSynchronize", stream_sync, m->stream, nullptr);
   SUBJECT_OK(cudaGraphExecDestroy(exec));

@@ -3,6 +3,7 @@
 #include "engine/sim/driver/graph.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace hitproof::sim;
 
@@ -35,6 +36,14 @@ template <class Op> CUresult event_of(CUgraphNode node, CUevent* event) {
     if (!op || !event) return CUDA_ERROR_INVALID_VALUE;
     *event = op->event->handle();
     return CUDA_SUCCESS;
+  });
+}
+
+template <class Op>
+CUresult with_event(CUgraphExec exec, CUgraphNode node, CUevent event, CUgraphNodeType type) {
+  return work_call([&] {
+    auto known = find_event(event);
+    return known ? rebind(exec, node, type, Op{std::move(known)}) : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 
@@ -273,6 +282,16 @@ HITPROOF_SIM_API CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraph
     if (!params || !params->fn) return CUDA_ERROR_INVALID_VALUE;
     return rebind(exec, node, CU_GRAPH_NODE_TYPE_HOST, HostOp{params->fn, params->userData});
   });
+}
+
+HITPROOF_SIM_API CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node,
+                                                             CUevent event) {
+  return with_event<RecordOp>(exec, node, event, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+}
+
+HITPROOF_SIM_API CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node,
+                                                           CUevent event) {
+  return with_event<WaitOp>(exec, node, event, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
 }
 
 HITPROOF_SIM_CALL(cuGraphUpload, _ptsz, (CUgraphExec exec, CUstream stream), (exec, stream)) {
