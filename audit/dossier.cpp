@@ -28,7 +28,10 @@ schema::Result<Dossier> make_dossier(const std::string& dir, const DossierOption
       d.coverage = read_coverage(context);
       d.tables.push_back(d.coverage.groups);
     }
-    if (options.slices > 0) d.timeline = read_timeline(context, options.slices);
+    if (options.slices > 0) {
+      d.timeline = read_timeline(context, options.slices);
+      add_paths(d.timeline, d.report);
+    }
   } catch (const AuditError& e) {
     return e.status();
   }

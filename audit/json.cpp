@@ -26,7 +26,7 @@ Json subject_json(const Subject& s) {
   return j;
 }
 
-Json records_json(const std::vector<WitnessRecord>& records) {
+template <class Record> Json records_json(const std::vector<Record>& records) {
   Json j = Json::array();
   for (const WitnessRecord& r : records) {
     j.push_back({{"table", r.table},

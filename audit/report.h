@@ -50,12 +50,18 @@ struct Finding {
   Trace counted;                      // gives `count` again
 };
 
+// A record of a path, with what its picture needs.
+struct PathRecord : WitnessRecord {
+  double end_ms = 0;                  // its call had returned; `at_ms` for a fact
+  std::optional<std::int64_t> stream; // handle in its process, where the call is about one
+};
+
 // Records by which a load is done before the step that reads it, or a step's work before the copies
 // of a save; where no such path was found, those as far as one led from its begin.
 struct OrderPath {
   bool load = false, proved = false;
   std::int64_t transfer = 0, rank = 0, request = 0;
-  std::vector<WitnessRecord> records;
+  std::vector<PathRecord> records;
 };
 
 struct RuleReport {

@@ -1,6 +1,7 @@
 #include "audit/tables.h"
 
 #include "audit/rule.h"
+#include "audit/shown_paths.h"
 #include "audit/trace.h"
 
 #include <algorithm>
@@ -226,8 +227,10 @@ Table finding_table(const Report& report) {
 }
 
 std::vector<Table> report_tables(const Report& report) {
-  return {boundary_matrix(report), regression_table(report), rule_table(report),
-          finding_table(report)};
+  std::vector<Table> tables = {boundary_matrix(report), regression_table(report),
+                               rule_table(report), finding_table(report)};
+  if (Table paths = path_table(report); !paths.rows.empty()) tables.push_back(std::move(paths));
+  return tables;
 }
 
 } // namespace hitproof::audit

@@ -1,5 +1,9 @@
 #include "audit/timeline.h"
 
+#include "audit/shown_paths.h"
+
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace hitproof::audit {
@@ -84,7 +88,7 @@ void read_kind(Context& context, const Kind& kind, std::int64_t each, Timeline& 
 
 const char* slice_kind_name(SliceKind kind) {
   static const char* const names[] = {"operation", "step",   "save",      "load", "delay",
-                                      "copies",    "poison", "tail read", "wait"};
+                                      "copies",    "poison", "tail read", "wait", "ordering call"};
   return names[static_cast<int>(kind)];
 }
 
@@ -109,6 +113,39 @@ Timeline read_timeline(Context& context, std::int64_t each) {
       timeline.to.emplace_back(at->second, i);
   }
   return timeline;
+}
+
+void add_paths(Timeline& timeline, const Report& report) {
+  const auto ns = [](double ms) { return static_cast<std::int64_t>(std::llround(ms * 1e6)); };
+  for (const RuleReport& rule : report.rules) {
+    for (const OrderPath& path : rule.paths) {
+      if (!path.proved) continue;
+      const std::vector<std::size_t> shown = shown_of(path);
+      TimelinePath drawn;
+      drawn.load = path.load;
+      drawn.transfer = path.transfer;
+      drawn.rank = path.rank;
+      drawn.shown = shown.size();
+      drawn.records = path.records.size();
+      for (std::size_t i = 0; i < shown.size(); ++i) {
+        const PathRecord& r = path.records[shown[i]];
+        const std::size_t here = timeline.slices.size();
+        if (i > 0 && shown[i - 1] + 1 == shown[i]) drawn.joins.emplace_back(here - 1, here);
+        Slice s;
+        s.kind = SliceKind::ordering;
+        s.process = r.process;
+        s.track = r.thread;
+        s.begin_ns = ns(r.at_ms);
+        s.end_ns = std::max(ns(r.end_ms), s.begin_ns + 1); // no arrow meets what takes no time
+        s.rank = path.rank;
+        s.transfer = path.transfer;
+        s.request = path.request;
+        s.words = r.words;
+        timeline.slices.push_back(std::move(s));
+      }
+      timeline.paths.push_back(std::move(drawn));
+    }
+  }
 }
 
 } // namespace hitproof::audit

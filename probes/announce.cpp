@@ -1,7 +1,9 @@
 // The announcements of hitproof.h that only become records.
 #include "probes/coverage.h"
+#include "probes/device_work.h"
 #include "probes/hitproof.h"
 #include "probes/intercept.h"
+#include "probes/page_kernels.h"
 #include "probes/transfer.h"
 #include "schema/records.h"
 
@@ -17,6 +19,13 @@ schema::Digest digest_of(const std::uint8_t* bytes) noexcept {
 }
 
 std::string_view text(const char* s) noexcept { return s == nullptr ? std::string_view{} : s; }
+
+// What works on pages is loaded while the program is being set up, so that no transfer waits for
+// it.
+void prepare_page_work(const void* memory) noexcept {
+  if ((settings().mode & ~static_cast<std::uint32_t>(HITPROOF_MODE_LEDGER)) == 0) return;
+  if (back_end() == BackEnd::kernels) prepare_page_kernels(reinterpret_cast<std::uint64_t>(memory));
+}
 
 template <class R>
 void put_announced(const R& record, std::uint64_t t_ns = schema::now()) noexcept {
@@ -98,6 +107,7 @@ void hitproof_entry(const hitproof_entry_t* e) {
   s.stride3 = e->stride[3];
   set_text(s.reason, text(e->reason));
   put_announced(s);
+  prepare_page_work(e->base);
 }
 
 void hitproof_request(const hitproof_request_t* q) {

@@ -132,9 +132,9 @@ struct BatchOp3D {
 };
 static_assert(sizeof(BatchOp3D) == 112);
 
-// CUgraphNodeParams / cudaGraphNodeParams: only the memcpy form is read.
+// CUgraphNodeParams / cudaGraphNodeParams: of these forms alone more than the type is read.
 struct GraphNodeParams {
-  int type; // 1 memcpy
+  int type;
   int reserved[3];
   union {
     struct {
@@ -147,10 +147,11 @@ struct GraphNodeParams {
       int reserved[3];
       RuntimeCopy3D copy;
     } runtime_copy;
+    event_t event; // waited for, or recorded
     long long room[29];
   };
 };
-inline constexpr int graph_node_memcpy = 1;
+inline constexpr int graph_node_memcpy = 1, graph_node_wait_event = 6, graph_node_event_record = 7;
 
 struct BatchMemOp {
   std::uint32_t operation; // 1/4 wait 32/64, 2/5 write 32/64, 3 flush, 6 barrier

@@ -85,8 +85,24 @@ ContextGuard::ContextGuard(stream_t stream) noexcept {
   const CudaDriver& d = cuda_driver();
   if (!d.complete()) return;
   exchanged_ = d.exchange_capture_mode(&capture_mode_) == result_success;
-  context_t wanted = nullptr, current = nullptr;
-  if (d.stream_context(stream, &wanted) != result_success || wanted == nullptr) return;
+  context_t wanted = nullptr;
+  if (d.stream_context(stream, &wanted) == result_success) enter(wanted);
+}
+
+ContextGuard::ContextGuard(OnDevice memory) noexcept {
+  constexpr int context = 1;
+  const CudaDriver& d = cuda_driver();
+  if (!d.complete()) return;
+  exchanged_ = d.exchange_capture_mode(&capture_mode_) == result_success;
+  context_t wanted = nullptr;
+  const bool known = d.pointer_attribute(&wanted, context, memory.address) == result_success;
+  if ((known && wanted != nullptr) || d.current_context(&wanted) == result_success) enter(wanted);
+}
+
+void ContextGuard::enter(context_t wanted) noexcept {
+  const CudaDriver& d = cuda_driver();
+  context_t current = nullptr;
+  if (wanted == nullptr) return;
   if (d.current_context(&current) == result_success && current == wanted) {
     context_ = wanted;
   } else if (d.push_context(wanted) == result_success) {

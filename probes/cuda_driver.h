@@ -36,18 +36,27 @@ struct CudaDriver {
 };
 const CudaDriver& cuda_driver() noexcept;
 
-// Makes the stream's context current for a while, and lets this thread call what a capture that is
+struct OnDevice {
+  std::uint64_t address;
+};
+
+// Makes a context current for a while, and lets this thread call what a capture that is
 // under way elsewhere in the process would forbid.
 class ContextGuard {
  public:
+  // The stream's.
   explicit ContextGuard(stream_t stream) noexcept;
+  // The one that this memory belongs to, or else the current one.
+  explicit ContextGuard(OnDevice memory) noexcept;
   ~ContextGuard();
   ContextGuard(const ContextGuard&) = delete;
   ContextGuard& operator=(const ContextGuard&) = delete;
-  // Null where the driver would not say.
+  // Null where the driver would not say, and where there is none.
   context_t context() const noexcept { return context_; }
 
  private:
+  void enter(context_t wanted) noexcept;
+
   context_t context_ = nullptr;
   int capture_mode_ = 2; // relaxed
   bool pushed_ = false, exchanged_ = false;

@@ -10,11 +10,8 @@
 namespace hitproof::probes {
 namespace {
 
-// The null stream is two streams: which one depends on the form of the call.
 std::uint64_t stream_of(const Call& call, stream_t stream) noexcept {
-  constexpr std::uint64_t per_thread_stream = 2;
-  if (stream == nullptr && call.per_thread) return per_thread_stream;
-  return at(stream);
+  return at(meant(call, stream));
 }
 
 struct Place {
@@ -46,14 +43,14 @@ void put_copy(const Call& call, const Range& range, std::uint64_t stream, std::u
 }
 
 // True where the call moved nothing and a graph will.
-bool became_node(stream_t stream) noexcept {
-  if (!captures(stream)) return false;
+bool became_node(const Call& call, stream_t stream) noexcept {
+  if (!captures(meant(call, stream))) return false;
   count(Counter::captured);
   return true;
 }
 
 void one(const Call& call, const Range& range, stream_t stream, std::uint8_t access = 0) noexcept {
-  if (became_node(stream)) return;
+  if (became_node(call, stream)) return;
   counted(call, range.bytes);
   ++thread_state.call_seq;
   put_copy(call, range, stream_of(call, stream), direction_of(range.dst, range.src),
@@ -74,7 +71,7 @@ void copy(const Call& call, std::uint64_t dst, std::uint64_t src, std::uint64_t 
 
 void fill(const Call& call, std::uint64_t dst, std::uint64_t bytes, stream_t stream) noexcept {
   // A fill has no source, and so no direction; it matters because it can wipe a page.
-  if (became_node(stream)) return;
+  if (became_node(call, stream)) return;
   counted(call, bytes);
   ++thread_state.call_seq;
   constexpr std::uint8_t no_direction = 4;
@@ -103,7 +100,7 @@ void copy_3d(const Call& call, const RuntimeCopy3DPeer* p, stream_t stream) noex
 
 void copy_3d_batch(const Call& call, std::size_t n, const BatchOp3D* ops,
                    stream_t stream) noexcept {
-  if (ops == nullptr || became_node(stream)) return;
+  if (ops == nullptr || became_node(call, stream)) return;
   ++thread_state.call_seq;
   constexpr std::uint32_t pointer = 1;
   for (std::size_t i = 0; i < n; ++i) {
@@ -121,7 +118,7 @@ void copy_3d_batch(const Call& call, std::size_t n, const BatchOp3D* ops,
 void copy_batch(const Call& call, void* const* dsts, const void* const* srcs,
                 const std::size_t* sizes, std::size_t n, const CopyAttributes* attributes,
                 const std::size_t* starts, std::size_t attribute_count, stream_t stream) noexcept {
-  if (dsts == nullptr || srcs == nullptr || sizes == nullptr || became_node(stream)) return;
+  if (dsts == nullptr || srcs == nullptr || sizes == nullptr || became_node(call, stream)) return;
   ++thread_state.call_seq;
   const std::uint64_t on = stream_of(call, stream);
   std::size_t attribute = 0; // attributes[k] holds for entries starts[k] .. starts[k + 1] - 1

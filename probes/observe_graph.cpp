@@ -13,12 +13,21 @@ struct CopyNode {
   node_t node;
   Range range;
 };
-using CopyNodes = std::vector<CopyNode>;
+// A node that records an event, or waits for one, at every launch.
+struct EventNode {
+  node_t node;
+  event_t event;
+  bool waits;
+};
+struct Nodes {
+  std::vector<CopyNode> copies;
+  std::vector<EventNode> events;
+};
 
-// Copy nodes of every executable graph. Made on first use and never destroyed: hooks run until the
-// last instruction of the process.
+// Of every executable graph. Made on first use and never destroyed: hooks run until the last
+// instruction of the process.
 SpinLock lock;
-std::unordered_map<exec_t, CopyNodes>* execs = nullptr;
+std::unordered_map<exec_t, Nodes>* execs = nullptr;
 std::atomic<std::int32_t> captures_running{0};
 
 struct Driver {
@@ -26,6 +35,8 @@ struct Driver {
   int (*type)(node_t, int*);
   int (*copy_params)(node_t, Copy3D*);
   int (*child)(node_t, graph_t*);
+  int (*recorded)(node_t, event_t*);
+  int (*waited)(node_t, event_t*);
   int (*is_capturing)(stream_t, int*);
 };
 
@@ -43,16 +54,34 @@ const Driver& driver() noexcept {
                  driver_function<decltype(Driver::type)>("cuGraphNodeGetType"),
                  driver_function<decltype(Driver::copy_params)>("cuGraphMemcpyNodeGetParams"),
                  driver_function<decltype(Driver::child)>("cuGraphChildGraphNodeGetGraph"),
+                 driver_function<decltype(Driver::recorded)>("cuGraphEventRecordNodeGetEvent"),
+                 driver_function<decltype(Driver::waited)>("cuGraphEventWaitNodeGetEvent"),
                  driver_function<decltype(Driver::is_capturing)>("cuStreamIsCapturing")};
     ready.store(true, std::memory_order_release);
   }
   return functions;
 }
 
-// Reads the copy nodes of a graph, those of its child graphs included; false where the driver
-// cannot tell.
-bool read_nodes(graph_t graph, CopyNodes& out, int depth = 0) {
-  constexpr int type_memcpy = 1, type_child = 4, max_depth = 16;
+// Under the lock; null where the graph was made unseen.
+Nodes* nodes_of(exec_t exec) noexcept {
+  if (execs == nullptr) return nullptr;
+  const auto found = execs->find(exec);
+  return found == execs->end() ? nullptr : &found->second;
+}
+
+bool read_event(node_t node, bool waits, Nodes& out) {
+  const auto get = waits ? driver().waited : driver().recorded;
+  event_t event = nullptr;
+  if (get == nullptr || get(node, &event) != result_success) return false;
+  out.events.push_back({node, event, waits});
+  return true;
+}
+
+// Reads the copy and event nodes of a graph, those of its child graphs included; false where the
+// driver cannot tell, and where a condition decides at run time what a launch does.
+bool read_nodes(graph_t graph, Nodes& out, int depth = 0) {
+  constexpr int type_memcpy = 1, type_child = 4, type_wait_event = 6, type_event_record = 7,
+                type_conditional = 13, max_depth = 16;
   const Driver& d = driver();
   std::size_t n = 0;
   if (d.nodes == nullptr || d.type == nullptr || d.copy_params == nullptr || depth > max_depth)
@@ -71,7 +100,11 @@ bool read_nodes(graph_t graph, CopyNodes& out, int depth = 0) {
       if (d.copy_params(node, &copy) != result_success)
         complete = false;
       else
-        out.push_back({node, recipe(&copy)});
+        out.copies.push_back({node, recipe(&copy)});
+    } else if (type == type_wait_event || type == type_event_record) {
+      complete = read_event(node, type == type_wait_event, out) && complete;
+    } else if (type == type_conditional) {
+      complete = false;
     } else if (type == type_child) {
       graph_t child = nullptr;
       if (d.child == nullptr || d.child(node, &child) != result_success)
@@ -86,10 +119,10 @@ bool read_nodes(graph_t graph, CopyNodes& out, int depth = 0) {
 void keep(exec_t exec, graph_t graph) noexcept {
   // Building a graph is no hot path; still, memory may be short, and nothing may be thrown.
   try {
-    CopyNodes nodes;
+    Nodes nodes;
     if (!read_nodes(graph, nodes)) count(Counter::graph_unreadable);
     const LockGuard guard(lock);
-    if (execs == nullptr) execs = new std::unordered_map<exec_t, CopyNodes>;
+    if (execs == nullptr) execs = new std::unordered_map<exec_t, Nodes>;
     (*execs)[exec] = std::move(nodes);
   } catch (const std::bad_alloc&) {
     count_dropped(Counter::graph_unreadable);
@@ -164,18 +197,22 @@ void instantiated(const Call& call, exec_t* exec, graph_t graph) noexcept {
 
 void exec_updated(const Call& call, exec_t exec, graph_t graph) noexcept {
   if (call.result != result_success) return;
-  // The executable graph keeps the node handles of the graph it was made from: only ranges change.
+  // The executable graph keeps the node handles of the graph it was made from: only ranges and
+  // events change.
   try {
-    CopyNodes fresh;
+    Nodes fresh;
     if (!read_nodes(graph, fresh)) count(Counter::graph_unreadable);
     const LockGuard guard(lock);
     if (execs == nullptr) return;
-    CopyNodes& nodes = (*execs)[exec];
-    if (nodes.size() != fresh.size())
+    Nodes& nodes = (*execs)[exec];
+    if (nodes.copies.size() != fresh.copies.size() || nodes.events.size() != fresh.events.size()) {
       nodes = std::move(fresh);
-    else
-      for (std::size_t i = 0; i < nodes.size(); ++i)
-        nodes[i].range = fresh[i].range;
+      return;
+    }
+    for (std::size_t i = 0; i < fresh.copies.size(); ++i)
+      nodes.copies[i].range = fresh.copies[i].range;
+    for (std::size_t i = 0; i < fresh.events.size(); ++i)
+      nodes.events[i].event = fresh.events[i].event;
   } catch (const std::bad_alloc&) {
     count_dropped(Counter::graph_unreadable);
   }
@@ -184,20 +221,54 @@ void exec_updated(const Call& call, exec_t exec, graph_t graph) noexcept {
 void exec_node_changed(const Call& call, exec_t exec, node_t node, Range range) noexcept {
   if (call.result != result_success || range.bytes == 0) return;
   const LockGuard guard(lock);
-  if (execs == nullptr) return;
-  const auto found = execs->find(exec);
-  if (found == execs->end()) return;
-  for (CopyNode& copy : found->second) {
+  Nodes* const nodes = nodes_of(exec);
+  if (nodes == nullptr) return;
+  for (CopyNode& copy : nodes->copies) {
     if (copy.node == node) copy.range = range;
   }
 }
 
-void launched(const Call& call, exec_t exec, stream_t stream) noexcept {
-  if (captures(stream)) {
-    count(Counter::captured);
-    return;
+void exec_event_changed(const Call& call, exec_t exec, node_t node, event_t event) noexcept {
+  if (call.result != result_success || event == nullptr) return;
+  const LockGuard guard(lock);
+  Nodes* const nodes = nodes_of(exec);
+  if (nodes == nullptr) return;
+  for (EventNode& known : nodes->events) {
+    if (known.node == node) known.event = event;
   }
-  // Rows are written in pieces, so that no memory is needed and the lock is not held while writing.
+}
+
+void exec_params_changed(const Call& call, exec_t exec, node_t node, const GraphNodeParams* p,
+                         Range range) noexcept {
+  if (p == nullptr) return;
+  if (p->type == graph_node_wait_event || p->type == graph_node_event_record)
+    exec_event_changed(call, exec, node, p->event);
+  else
+    exec_node_changed(call, exec, node, range);
+}
+
+namespace {
+
+// The events that a launch records, or waits for.
+void launched_events(const Call& call, exec_t exec, stream_t stream, bool waits) noexcept {
+  for (std::size_t next = 0;;) {
+    event_t event = nullptr;
+    {
+      const LockGuard guard(lock);
+      const Nodes* const nodes = nodes_of(exec);
+      if (nodes == nullptr) return;
+      const std::vector<EventNode>& events = nodes->events;
+      while (next < events.size() && events[next].waits != waits)
+        ++next;
+      if (next == events.size()) return;
+      event = events[next++].event;
+    }
+    event_of_graph(call, waits ? op_stream_wait_event : op_event_record, stream, event);
+  }
+}
+
+// Rows are written in pieces, so that no memory is needed and the lock is not held while writing.
+void launched_copies(const Call& call, exec_t exec, stream_t stream) noexcept {
   constexpr std::size_t piece = 64;
   std::size_t begin = 0, total = 0;
   do {
@@ -205,19 +276,33 @@ void launched(const Call& call, exec_t exec, stream_t stream) noexcept {
     std::size_t n = 0;
     {
       const LockGuard guard(lock);
-      if (execs == nullptr) return;
-      const auto found = execs->find(exec);
-      if (found == execs->end()) {
+      const Nodes* const nodes = nodes_of(exec);
+      if (nodes == nullptr) {
         count(Counter::graph_unreadable);
         return;
       }
-      total = found->second.size();
+      const std::vector<CopyNode>& copies = nodes->copies;
+      total = copies.size();
       for (; n < piece && begin + n < total; ++n)
-        ranges[n] = found->second[begin + n].range;
+        ranges[n] = copies[begin + n].range;
     }
     copy_graph(call, ranges, n, begin, total, stream);
     begin += n;
   } while (begin < total);
+}
+
+} // namespace
+
+void launched(const Call& call, exec_t exec, stream_t stream) noexcept {
+  if (captures(meant(call, stream))) {
+    count(Counter::captured);
+    return;
+  }
+  // In which order the nodes run shows nowhere. What a record stands for comes before the launch,
+  // and what a wait stands before comes after it, so copies of the launch are between them.
+  launched_events(call, exec, stream, false);
+  launched_copies(call, exec, stream);
+  launched_events(call, exec, stream, true);
 }
 
 void exec_gone(exec_t exec) noexcept {

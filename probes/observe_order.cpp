@@ -9,9 +9,8 @@ namespace {
 
 schema::rec::order_op start(const Call& call, OrderOp op, stream_t stream,
                             std::uint64_t event) noexcept {
-  constexpr std::uint64_t per_thread_stream = 2;
   schema::rec::order_op r;
-  r.stream = stream == nullptr && call.per_thread ? per_thread_stream : at(stream);
+  r.stream = at(meant(call, stream));
   r.event = event;
   r.end_ns = call.end_ns;
   r.result = call.result;
@@ -22,8 +21,8 @@ schema::rec::order_op start(const Call& call, OrderOp op, stream_t stream,
 }
 
 // Under capture these calls order nothing at run time: they become edges or nodes of a graph.
-bool only_edge(stream_t stream) noexcept {
-  if (!captures(stream)) return false;
+bool only_edge(const Call& call, stream_t stream) noexcept {
+  if (!captures(meant(call, stream))) return false;
   count(Counter::captured);
   return true;
 }
@@ -60,14 +59,14 @@ HITPROOF_EXPORT void hitproof_internal_event(void* event) {
 }
 
 void launch_ordered(const Call& call, stream_t stream, std::uint64_t number) noexcept {
-  if (only_edge(stream)) return;
+  if (only_edge(call, stream)) return;
   schema::rec::order_op r = start(call, op_kernel_launch, stream, 0);
   r.value = number;
   put(call.state(), r, call.begin_ns);
 }
 
 void order(const Call& call, OrderOp op, stream_t stream, event_t event) noexcept {
-  if (op == op_stream_wait_event && only_edge(stream)) return;
+  if (op == op_stream_wait_event && only_edge(call, stream)) return;
   if (std::atomic<std::uint64_t>* declared = event == nullptr ? nullptr : internal(at(event))) {
     if (op == op_stream_wait_event) return;
     // The handle may come back as another event.
@@ -77,9 +76,14 @@ void order(const Call& call, OrderOp op, stream_t stream, event_t event) noexcep
 }
 
 void event_recorded(const Call& call, stream_t stream, event_t event, unsigned flags) noexcept {
-  // An external record becomes a node that records at every launch; its launches are not unfolded.
-  if (only_edge(stream) || internal(at(event)) != nullptr) return;
+  // An external record becomes a node that records at every launch (event_of_graph).
+  if (only_edge(call, stream) || internal(at(event)) != nullptr) return;
   put(call.state(), start(call, op_event_record, stream, at(event)), call.begin_ns);
+}
+
+void event_of_graph(const Call& call, OrderOp op, stream_t stream, event_t event) noexcept {
+  if (internal(at(event)) == nullptr)
+    put(call.state(), start(call, op, stream, at(event)), call.begin_ns);
 }
 
 void event_handle(const Call& call, OrderOp op, event_t event, const IpcHandle* handle) noexcept {
@@ -91,7 +95,7 @@ void event_handle(const Call& call, OrderOp op, event_t event, const IpcHandle* 
 }
 
 void host_function(const Call& call, stream_t stream, std::uint64_t function) noexcept {
-  if (only_edge(stream)) return;
+  if (only_edge(call, stream)) return;
   schema::rec::order_op r = start(call, op_host_function, stream, 0);
   r.value = function;
   put(call.state(), r, call.begin_ns);
@@ -99,14 +103,14 @@ void host_function(const Call& call, stream_t stream, std::uint64_t function) no
 
 void memory_op(const Call& call, OrderOp op, stream_t stream, devptr address,
                std::uint64_t value) noexcept {
-  if (only_edge(stream)) return;
+  if (only_edge(call, stream)) return;
   schema::rec::order_op r = start(call, op, stream, address);
   r.value = value;
   put(call.state(), r, call.begin_ns);
 }
 
 void memory_ops(const Call& call, stream_t stream, unsigned n, const BatchMemOp* ops) noexcept {
-  if (ops == nullptr || only_edge(stream)) return;
+  if (ops == nullptr || only_edge(call, stream)) return;
   enum : std::uint32_t { wait32 = 1, write32 = 2, wait64 = 4, write64 = 5 };
   for (unsigned i = 0; i < n; ++i) {
     const BatchMemOp& op = ops[i];

@@ -16,6 +16,11 @@ inline std::uint64_t at(host_fn f) noexcept { return reinterpret_cast<std::uint6
 inline stream_t as_stream(std::uint64_t handle) noexcept {
   return reinterpret_cast<stream_t>(handle);
 }
+// The null stream is two streams: which one depends on the form of the call.
+inline stream_t meant(const Call& call, stream_t stream) noexcept {
+  constexpr std::uint64_t per_thread_stream = 2;
+  return stream == nullptr && call.per_thread ? as_stream(per_thread_stream) : stream;
+}
 // The handle that a successful call wrote, else null.
 inline void* made(const Call& call, void* const* out) noexcept {
   return call.result == result_success && out != nullptr ? *out : nullptr;
@@ -86,6 +91,8 @@ enum OrderOp : std::uint8_t {
 };
 void order(const Call& call, OrderOp op, stream_t stream, event_t event) noexcept;
 void event_recorded(const Call& call, stream_t stream, event_t event, unsigned flags) noexcept;
+// A node of the graph that the call launched records the event, or waits for it.
+void event_of_graph(const Call& call, OrderOp op, stream_t stream, event_t event) noexcept;
 void event_handle(const Call& call, OrderOp op, event_t event, const IpcHandle* handle) noexcept;
 void host_function(const Call& call, stream_t stream, std::uint64_t function) noexcept;
 void memory_op(const Call& call, OrderOp op, stream_t stream, devptr address,
@@ -160,6 +167,10 @@ Range runtime_recipe(const GraphNodeParams* p) noexcept;
 void instantiated(const Call& call, exec_t* exec, graph_t graph) noexcept;
 void exec_updated(const Call& call, exec_t exec, graph_t graph) noexcept;
 void exec_node_changed(const Call& call, exec_t exec, node_t node, Range range) noexcept;
+void exec_event_changed(const Call& call, exec_t exec, node_t node, event_t event) noexcept;
+// `range`: of a copy node.
+void exec_params_changed(const Call& call, exec_t exec, node_t node, const GraphNodeParams* p,
+                         Range range) noexcept;
 void launched(const Call& call, exec_t exec, stream_t stream) noexcept;
 void exec_gone(exec_t exec) noexcept;
 

@@ -116,6 +116,12 @@ const PageKernels* page_kernels(context_t context) noexcept {
   return load(context);
 }
 
+void prepare_page_kernels(std::uint64_t address) noexcept {
+  const DepthGuard depth;
+  const ContextGuard guard(OnDevice{address});
+  page_kernels(guard.context());
+}
+
 PageBatch* take_batch(const PageKernels& kernels, stream_t stream, std::size_t tables,
                       std::size_t scratch) noexcept {
   PageBatch* batch = nullptr;

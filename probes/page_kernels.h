@@ -32,6 +32,10 @@ struct PageKernels {
 // record `page.work` says why. For announcements only: loading takes its time.
 const PageKernels* page_kernels(context_t context) noexcept;
 
+// Loads them ahead of the first transfer, into the context that this device memory belongs to, or
+// else the current one. Does nothing where there is no context.
+void prepare_page_kernels(std::uint64_t address) noexcept;
+
 // A list of pages with its results, inside a batch's tables.
 struct PageList {
   kernels::PageTask* tasks = nullptr; // host copy

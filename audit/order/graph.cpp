@@ -152,7 +152,8 @@ class Walk {
     switch (r.what) {
     case What::event_record:
       if (n.stream != no_number) open.from = streams_[n.stream].known;
-      open.work = thread.work;
+      // Of the same launch, the step's work may come behind the node that records.
+      if (!r.by_graph) open.work = thread.work;
       begin_record(n, open);
       break;
     case What::event_query:
@@ -370,7 +371,8 @@ class Walk {
     case What::stream_wait:
       if (stream == nullptr) break;
       enqueue(*stream, open.host, here);
-      gain(stream->known, i, open);
+      // Which record a node of a graph waits for is known to the device alone.
+      if (!r.by_graph) gain(stream->known, i, open);
       break;
     case What::stream_synchronise:
     case What::stream_query:

@@ -19,6 +19,11 @@
 //            makes that uncertain. A handle is one event from its creation or opening to its
 //            destruction; an event opened is the one that the newest earlier export of these bytes
 //            names.
+//   graph    What a stream captures is no call of it. A launch is: its copies stand behind what the
+//            stream was given before, and before what it is given after, in no order among
+//            themselves. An event that a node records stands for what came before the launch, never
+//            for the rest of it or for a step's work; a node that waits for an event orders
+//            nothing.
 //   step     Its device work is on streams that nobody recorded. An event that its thread records
 //            after the step began is taken to stand behind it, as rule order takes it; so is a
 //            synchronisation of the device where the process has one; and the step's own end, which

@@ -23,11 +23,20 @@ const char* table_of(What what) {
   }
 }
 
+bool is_about_a_stream(What what) {
+  return what == What::copy || what == What::event_record || what == What::stream_wait ||
+         what == What::stream_synchronise || what == What::stream_query ||
+         what == What::host_function;
+}
+
 std::string words_of(const Record& r) {
   const std::string stream = "stream " + std::to_string(r.stream);
   const std::string event = "event " + std::to_string(r.event);
   const std::string transfer = "transfer " + std::to_string(r.transfer);
   const std::string process = "process " + std::to_string(r.process);
+  if (r.by_graph)
+    return process + " launches a graph on " + stream + " whose node " +
+           (r.what == What::event_record ? "records " : "waits for ") + event;
   switch (r.what) {
   case What::copy:
     return process + " makes a copy of " + transfer + " on " + stream;
@@ -135,15 +144,17 @@ class Concluding {
     if (of == none || target_ns(q) < target_ns(of)) of = q;
   }
 
-  WitnessRecord cited(std::uint32_t record) const {
+  PathRecord cited(std::uint32_t record) const {
     const Record& r = records_.records[record];
-    WitnessRecord w;
+    PathRecord w;
     w.table = table_of(r.what);
     w.process = r.process;
     w.thread = r.thread;
     w.seq = r.seq;
     w.at_ms = static_cast<double>(r.began - context_.first_ns()) * 1e-6;
     w.words = words_of(r);
+    w.end_ms = static_cast<double>(r.ended - context_.first_ns()) * 1e-6;
+    if (is_about_a_stream(r.what)) w.stream = r.stream;
     return w;
   }
 

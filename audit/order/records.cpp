@@ -58,7 +58,18 @@ class Reading {
     require(q.status());
   }
 
+  // Nodes may have recorded any event at a launch of which no row says so: of a graph that was not
+  // read, or under a probe that reads no such nodes. Then no record is known to be the newest.
+  bool graphs_are_unread() {
+    return context_.number(
+               "SELECT COUNT(*) FROM coverage c WHERE c.calls > 0 AND (c.name = "
+               "'path:graph_unreadable' OR (c.name LIKE 'cu%GraphLaunch%' AND NOT EXISTS (SELECT 1 "
+               "FROM hook h WHERE h.process = c.process AND h.name = "
+               "'cuGraphExecEventRecordNodeSetEvent')))") > 0;
+  }
+
   void operations() {
+    const bool no_event_is_known = graphs_are_unread();
     std::unordered_map<std::string, std::uint32_t> handles;
     auto q = context_.query(
         "SELECT process, thread, seq, t_ns, end_ns, stream, event, op, device, handle, call FROM "
@@ -68,7 +79,9 @@ class Reading {
       r.ended = std::max(r.began, q.integer(4));
       r.stream = stream(q.integer(5), q.integer(10));
       r.event = q.integer(6);
+      r.by_graph = launches_.contains(q.integer(10));
       r.what = static_cast<What>(q.integer(7));
+      if (r.what == What::event_record && no_event_is_known) continue;
       r.device = static_cast<std::int32_t>(q.integer(8));
       if (r.what == What::event_export || r.what == What::event_open)
         r.handle = handles.try_emplace(q.blob(9), static_cast<std::uint32_t>(handles.size() + 1))
@@ -86,6 +99,7 @@ class Reading {
       const auto ends = [&](const char* with) { return name.ends_with(with); };
       const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
       if (has("Memcpy") && !has("Async") && !has("Graph")) synchronous_.insert(q.integer(0));
+      if (has("GraphLaunch")) launches_.insert(q.integer(0));
       if (ends("_ptds") || ends("_ptsz")) of_the_thread_.insert(q.integer(0));
     }
     require(q.status());
@@ -266,7 +280,7 @@ class Reading {
 
   Context& context_;
   std::map<std::int64_t, Announced> transfers_;
-  std::set<std::int64_t> synchronous_, of_the_thread_; // hooked calls
+  std::set<std::int64_t> synchronous_, of_the_thread_, launches_; // hooked calls
   std::vector<Record> records_;
   std::vector<Share> shares_;
   std::map<std::pair<std::int64_t, std::int64_t>, Begin> readers_; // (load, process)

@@ -41,6 +41,7 @@ struct Record {
   What what = What::host_function;
   bool by_host = false;     // a copy: the source may be read before what the stream waits for
   bool synchronous = false; // a copy: done when its call returned
+  bool by_graph = false;    // of an event: by a node of a graph that the call launched
   std::int32_t device = -1;
   std::int64_t process = 0, thread = 0, seq = 0;
   std::int64_t began = 0, ended = 0; // ns; equal for a fact

@@ -122,9 +122,38 @@ void check_control_recording(Context& context, RuleReport& report) {
     report.missing.push_back("the control arm's recording was never closed");
 }
 
+// A blind path says that page work was left out; the probe noted why its kernels did not run.
+void say_why_pages_were_left_out(Context& context, RuleReport& report) {
+  struct Known {
+    const char* begin;
+    const char* to_do;
+  };
+  constexpr const char* newer_driver =
+      " (the number is the driver's error); install a driver for CUDA 13.0 or later";
+  const Known known[] = {
+      {"device older than", "; run on a GPU of compute capability 8.0 or later"},
+      {"built without CUDA", "; build Hitproof where nvcc of CUDA 13 is installed"},
+      {"kernels did not load", newer_driver},
+      {"kernel not found", newer_driver}};
+  auto q = context.query(
+      "SELECT value, COUNT(DISTINCT process) FROM meta WHERE name = 'page.work' AND value NOT LIKE "
+      "'kernels for %' AND process IN (SELECT process FROM coverage WHERE name = "
+      "'path:device_memory_unreadable' AND calls > 0) GROUP BY value ORDER BY value");
+  while (q.next()) {
+    const std::string why = q.text(0);
+    std::string words = "pages were not looked at in " + std::to_string(q.integer(1)) +
+                        (q.integer(1) == 1 ? " process: " : " processes: ") + why;
+    for (const Known& k : known)
+      if (why.starts_with(k.begin)) words += k.to_do;
+    report.missing.push_back(std::move(words));
+  }
+  require(q.status());
+}
+
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   context.bring_strangers_back();
   collect(context, rule, "evidence", report);
+  say_why_pages_were_left_out(context, report);
   check_plan(context, rule, report);
   check_control_plan(context, rule, report);
   check_control_recording(context, report);

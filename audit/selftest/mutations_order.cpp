@@ -27,6 +27,21 @@ std::string by_way_of_a_second_stream(bool whole) {
          "; UPDATE order_op SET stream = stream + 3 WHERE rowid = " COMPLETION;
 }
 
+// A launch of a graph, whose node recorded what `where` selects.
+std::string recorded_by_a_graph(const char* where) {
+  return std::string("INSERT INTO hook (process, thread, seq, t_ns, id, level, installed, name) "
+                     "SELECT process, " ADDED ", t_ns, 900000, 0, 1, 'cudaGraphLaunch' FROM hook "
+                     "WHERE rowid = (SELECT MIN(rowid) FROM hook); UPDATE order_op SET call = "
+                     "900000 WHERE ") +
+         where;
+}
+
+std::string counted_in_a_rank(const char* name) {
+  return std::string("INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, "
+                     "installed, dropped) SELECT process, process + 50000000, 1, MAX(t_ns), '") +
+         name + "', 3, 0, 1, 0 FROM coverage WHERE process = " RANK_PROCESS " GROUP BY process";
+}
+
 } // namespace
 
 std::vector<Mutation> mutations_of_order() {
@@ -86,6 +101,24 @@ std::vector<Mutation> mutations_of_order() {
        "threads that ran no step record the events that saves wait for",
        "UPDATE order_op SET thread = thread + 50000000 WHERE op = 2 AND process IN (SELECT process "
        "FROM entry WHERE origin = 0)"},
+      {"order_producer_recorded_by_a_graph", "order", "path_not_proved", inconclusive,
+       "nodes of graphs record the events that saves wait for, and no step is seen to end",
+       "UPDATE step SET end_ns = t_ns; " +
+           recorded_by_a_graph("op = 2 AND process IN (SELECT process FROM entry WHERE origin = "
+                               "0)")},
+      {"order_graph_unread", "order", "path_not_proved", inconclusive,
+       "a process launched a graph whose nodes the probe could not read",
+       counted_in_a_rank("path:graph_unreadable")},
+      {"order_graph_of_an_older_probe", "order", "path_not_proved", inconclusive,
+       "a process launched graphs under a probe that does not look for events in them",
+       counted_in_a_rank("cudaGraphLaunch")},
+      {"order_harmless_completion_recorded_by_a_graph",
+       "order",
+       "",
+       silence,
+       "a graph that is launched behind a load's copies records the load's completion",
+       recorded_by_a_graph("rowid = " COMPLETION),
+       {.may_change = {{"order/paths", "the call that records is a launch"}}}},
       {"order_harmless_path_over_two_events",
        "order",
        "",

@@ -27,9 +27,11 @@ std::string lane_of(const audit::Timeline& timeline, const audit::Slice& s) {
   return std::string(what) + (s.rank >= 0 ? ", rank " + std::to_string(s.rank) : ", " + who);
 }
 
-// Steps would hide everything else, copies and poison lie inside their transfer.
+// Steps would hide everything else, copies and poison lie inside their transfer, and calls that
+// order are drawn with their paths.
 bool is_drawn(SliceKind kind) {
-  return kind != SliceKind::step && kind != SliceKind::copies && kind != SliceKind::poison;
+  return kind != SliceKind::step && kind != SliceKind::copies && kind != SliceKind::poison &&
+         kind != SliceKind::ordering;
 }
 
 std::string milliseconds(std::int64_t ns) { return short_number(static_cast<double>(ns) / 1e6); }

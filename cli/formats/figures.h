@@ -22,6 +22,9 @@ Picture timings_figure(const audit::Dossier& dossier);
 Picture timeline_figure(const audit::Dossier& dossier);
 // The records that prove a finding, in their time; empty for a single record.
 Picture witness_figure(const audit::Finding& finding);
+// The records of a path in time, over their threads and streams, which the timeline's processes
+// name; empty for a single record.
+Picture path_figure(const audit::OrderPath& path, const audit::Timeline& timeline);
 
 // Those of an archive that have something to show: name and picture.
 std::vector<std::pair<std::string, Picture>> figures_of(const audit::Dossier& dossier);

@@ -1,5 +1,6 @@
 // One page for people: verdict in words, what was checked, figures, findings with their records,
 // and how to check each claim. Everything is inside the file; it loads nothing.
+#include "audit/shown_paths.h"
 #include "audit/tables.h"
 #include "audit/trace.h"
 #include "cli/escape.h"
@@ -36,6 +37,7 @@ class HtmlOutput : public Document {
     rules(d);
     figures(d);
     findings(d);
+    paths(d);
     tables(d);
     recheck(d);
     out_ << "</article>\n";
@@ -105,10 +107,23 @@ class HtmlOutput : public Document {
     out_ << "</section>\n";
   }
 
+  void paths(const audit::Dossier& d) {
+    for (const audit::RuleReport& r : d.report.rules) {
+      if (r.paths.empty()) continue;
+      out_ << "<section><h2>Paths that prove the order</h2>\n<p>"
+           << xml_text(audit::scope_of_paths(r)) << "</p>\n";
+      for (const audit::OrderPath& p : r.paths)
+        out_ << path_part(p, svg_of(path_figure(p, d.timeline)));
+      out_ << "<p>All of their records: " << command("hitproof audit " + d.report.path + " --json")
+           << "</p></section>\n";
+    }
+  }
+
   void tables(const audit::Dossier& d) {
     out_ << "<section><h2>Tables</h2>\n";
     for (const audit::Table& t : d.tables) {
-      if (t.id != "findings" && !t.rows.empty()) out_ << table_part(d.report.path, t);
+      const bool shown_above = t.id == "findings" || t.id == "order_paths";
+      if (!shown_above && !t.rows.empty()) out_ << table_part(d.report.path, t);
     }
     out_ << "</section>\n";
   }

@@ -1,6 +1,7 @@
 #include "cli/formats/html_parts.h"
 
 #include "audit/device.h"
+#include "audit/shown_paths.h"
 #include "audit/tables.h"
 #include "audit/trace.h"
 #include "cli/escape.h"
@@ -23,6 +24,14 @@ std::string spaced(std::string name) {
   for (char& c : name)
     c = c == '_' ? ' ' : c;
   return name;
+}
+
+std::string record_words(const audit::WitnessRecord& w) {
+  char moment[48];
+  std::snprintf(moment, sizeof moment, "%+.3f ms", w.at_ms);
+  return xml_text(w.words) + " <span class=\"soft\">" + moment + ", " + xml_text(w.table) + " " +
+         std::to_string(w.process) + "." + std::to_string(w.thread) + "." + std::to_string(w.seq) +
+         "</span>";
 }
 
 } // namespace
@@ -88,13 +97,8 @@ std::string finding_part(const audit::Report& report, const audit::Finding& f,
   if (!f.witness.empty()) {
     if (!picture.empty()) out += "<figure class=\"plain\">" + picture + "</figure>";
     out += "<ol class=\"witness\">";
-    for (const audit::WitnessRecord& w : f.witness) {
-      char moment[48];
-      std::snprintf(moment, sizeof moment, "%+.3f ms", w.at_ms);
-      out += "<li>" + xml_text(w.words) + " <span class=\"soft\">" + moment + ", " +
-             xml_text(w.table) + " " + std::to_string(w.process) + "." + std::to_string(w.thread) +
-             "." + std::to_string(w.seq) + "</span></li>";
-    }
+    for (const audit::WitnessRecord& w : f.witness)
+      out += "<li>" + record_words(w) + "</li>";
     out += "</ol>";
   }
   if (!f.query.empty()) {
@@ -104,6 +108,20 @@ std::string finding_part(const audit::Report& report, const audit::Finding& f,
     out += "<p>All of them, counted:</p>" + query_box(report.path, f.counted);
   }
   return out + "</section>\n";
+}
+
+std::string path_part(const audit::OrderPath& path, const std::string& picture) {
+  const std::string classes = path.proved ? "pass" : "inconclusive";
+  std::string out = "<section class=\"finding " + classes + "\"><h3>" +
+                    (path.load ? "load " : "save ") + std::to_string(path.transfer) +
+                    " <span class=\"mark " + classes + "\">" +
+                    (path.proved ? "proved" : "not proved") + "</span></h3><p>" +
+                    xml_text(audit::sentence_of(path)) + "</p>";
+  if (!picture.empty()) out += "<figure class=\"plain\">" + picture + "</figure>";
+  out += "<ol class=\"witness\">";
+  for (const std::size_t i : audit::shown_of(path))
+    out += "<li value=\"" + std::to_string(i + 1) + "\">" + record_words(path.records[i]) + "</li>";
+  return out + "</ol></section>\n";
 }
 
 std::string table_part(const std::string& dir, const audit::Table& table) {

@@ -25,6 +25,8 @@ std::string timing_boxes(const audit::Dossier& dossier);
 
 std::string finding_part(const audit::Report& report, const audit::Finding& finding,
                          const std::string& picture);
+// A path that proves an order, or how far one leads: its records in words, and their picture.
+std::string path_part(const audit::OrderPath& path, const std::string& picture);
 std::string table_part(const std::string& dir, const audit::Table& table);
 
 } // namespace hitproof::cli

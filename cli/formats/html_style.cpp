@@ -31,7 +31,7 @@ figure.wide,figure.table{overflow-x:auto}
 figure.wide svg{display:block;width:100%;min-width:38rem;height:auto}
 figure:focus-visible,summary:focus-visible{outline:2px solid var(--b);outline-offset:2px}
 .finding{border-left:.25rem solid var(--rule);padding:.1rem 0 .1rem .9rem;margin:1.4rem 0}
-.finding.fail{border-color:var(--bad)}.finding.inconclusive{border-color:var(--open)}
+.finding.pass{border-color:var(--good)}.finding.fail{border-color:var(--bad)}.finding.inconclusive{border-color:var(--open)}
 ol.witness,ol.recheck{padding-left:1.4rem}
 ol.witness li,ol.recheck li{margin:.35rem 0;overflow-wrap:anywhere}
 code.command{display:block;background:var(--blank);border-radius:.3rem;padding:.45rem .6rem;margin:.3rem 0;

@@ -1,7 +1,7 @@
 // The trace event format of Chrome, which Perfetto opens: one process a process of the recording,
-// one track a thread or stream, flow arrows from each save or load to the wait for it. Slices that
-// overlap without nesting get a further track of the same name, as the format cannot show them on
-// one.
+// one track a thread or stream, flow arrows from each save or load to the wait for it and along the
+// paths that prove an order. Slices that overlap without nesting get a further track of the same
+// name, as the format cannot show them on one.
 #include "cli/escape.h"
 #include "cli/formats/formats.h"
 
@@ -105,6 +105,8 @@ class PerfettoOutput : public Document {
       slice(t.slices[i], placed[i]);
     for (const auto& [from, to] : t.to)
       flow(t, placed, from, to);
+    for (const audit::TimelinePath& path : t.paths)
+      order(t, placed, path, d);
     for (const audit::Thinned& thin : t.thinned)
       thinned_.push_back({{"archive", printable(name_of(d.report))},
                           {"kind", audit::slice_kind_name(thin.kind)},
@@ -121,6 +123,7 @@ class PerfettoOutput : public Document {
     const Json other = {{"generator", "hitproof " HITPROOF_VERSION},
                         {"archives", devices_},
                         {"thinned", thinned_},
+                        {"order", paths_},
                         {"copies", "one slice for all copies of a transfer in one thread"}};
     out_ << "\n], \"displayTimeUnit\": \"ms\", \"otherData\": " << other.dump() << "}\n";
   }
@@ -138,9 +141,10 @@ class PerfettoOutput : public Document {
     if (s.transfer) args["transfer"] = std::to_string(s.transfer);
     if (s.request) args["request"] = s.request;
     if (s.rank >= 0) args["rank"] = s.rank;
-    const std::string name = s.kind == audit::SliceKind::operation
-                                 ? printable(s.words)
-                                 : std::string(audit::slice_kind_name(s.kind));
+    const bool by_words =
+        s.kind == audit::SliceKind::operation || s.kind == audit::SliceKind::ordering;
+    const std::string name =
+        by_words ? printable(s.words) : std::string(audit::slice_kind_name(s.kind));
     event({{"ph", "X"},
            {"name", name},
            {"cat", audit::slice_kind_name(s.kind)},
@@ -174,10 +178,38 @@ class PerfettoOutput : public Document {
     event(last);
   }
 
+  // One arrow from each record to the next. Perfetto binds the ends of an arrow, in the order of
+  // time, to the innermost slice that is open on the track by then, so each stands where its slice
+  // begins, and the one that began later is where the arrow ends.
+  void order(const audit::Timeline& t, const std::vector<Placed>& placed,
+             const audit::TimelinePath& path, const audit::Dossier& d) {
+    for (auto [from, to] : path.joins) {
+      if (t.slices[to].begin_ns < t.slices[from].begin_ns) std::swap(from, to);
+      const Json common = {{"name", path.load ? "order of a load" : "order of a save"},
+                           {"cat", "order"},
+                           {"id", ++flows_}};
+      for (const std::size_t end : {from, to}) {
+        Json j = common;
+        j.update({{"ph", end == from ? "s" : "f"},
+                  {"pid", placed[end].pid},
+                  {"tid", tid_base_ + placed[end].tid},
+                  {"ts", microseconds(t.slices[end].begin_ns)}});
+        if (end == to) j["bp"] = "e";
+        event(j);
+      }
+    }
+    paths_.push_back({{"archive", printable(name_of(d.report))},
+                      {"of", path.load ? "load" : "save"},
+                      {"transfer", std::to_string(path.transfer)},
+                      {"rank", path.rank},
+                      {"shown", path.shown},
+                      {"records", path.records}});
+  }
+
   std::ostream& out_;
   bool any_ = false;
   std::int64_t archives_ = 0, tid_base_ = 0, flows_ = 0;
-  Json thinned_ = Json::array(), devices_ = Json::array();
+  Json thinned_ = Json::array(), devices_ = Json::array(), paths_ = Json::array();
 };
 
 } // namespace

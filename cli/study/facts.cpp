@@ -36,9 +36,9 @@ schema::Result<PresetFacts> preset_facts(const std::string& preset, const std::s
   for (std::string line; engine.read_line(&line, 120000);)
     text += line + "\n";
   if (const int status = engine.wait(); WIFEXITED(status) && WEXITSTATUS(status) == exit_usage) {
-    return Status(Code::invalid_argument, "the engine refuses preset '" + preset + "' with " +
-                                              std::to_string(tp) + " ranks on device " + device +
-                                              " (its message is above)");
+    return Status(device == "cuda" ? Code::unsupported : Code::invalid_argument,
+                  "the engine refuses preset '" + preset + "' with " + std::to_string(tp) +
+                      " ranks on device " + device + " (its message is above)");
   } else if (status != 0) {
     return Status(Code::unsupported,
                   "the engine " + describe_exit(status) +

@@ -92,6 +92,48 @@ TEST(Missing, ZerosOnlyAreInconclusive) {
   EXPECT_EQ(report.rule("tails")->figure("nonzero"), 0);
 }
 
+// On a device that the page kernels do not run on, the program goes on without them.
+TEST(Missing, PageWorkThatWasLeftOutIsExplainedWithWhatToDo) {
+  const auto noted = [](const char* why) {
+    return std::string("INSERT INTO meta SELECT process, process + 50000000, 1, MAX(t_ns), "
+                       "'page.work', '") +
+           why + "' FROM coverage GROUP BY process; ";
+  };
+  const std::string left_out =
+      "INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, installed, dropped) "
+      "SELECT process, process + 50000000, 2, MAX(t_ns), 'path:device_memory_unreadable', 3, 0, 1, "
+      "0 FROM coverage GROUP BY process";
+  const std::string none_left_out = "SELECT 1";
+  const struct {
+    std::string sql;
+    Verdict verdict;
+    std::vector<std::string> says;
+  } cases[] = {{noted("device older than sm_80") + left_out,
+                Verdict::inconclusive,
+                {"device older than sm_80; run on a GPU of compute capability 8.0 or later"}},
+               {noted("kernels did not load (222)") + left_out,
+                Verdict::inconclusive,
+                {"kernels did not load (222)", "install a driver for CUDA 13.0 or later"}},
+               {noted("built without CUDA") + left_out,
+                Verdict::inconclusive,
+                {"built without CUDA; build Hitproof where nvcc of CUDA 13 is installed"}},
+               {noted("kernels for sm_90") + left_out, Verdict::inconclusive, {}},
+               {noted("device older than sm_80") + none_left_out, Verdict::pass, {}}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.sql);
+    ScratchDir dir;
+    copy_good_study(dir.path());
+    change(dir.path(), c.sql);
+    ASSERT_TRUE(schema::close_archive(dir.path()).ok());
+    const Report report = audit_or_throw(dir.path(), true);
+    EXPECT_EQ(report.verdict, c.verdict) << findings_of(report);
+    const std::vector<std::string>& missing = report.rule("evidence")->missing;
+    EXPECT_EQ(missing.size(), c.says.empty() ? 0u : 1u);
+    for (const std::string& part : c.says)
+      EXPECT_NE(missing.at(0).find(part), std::string::npos) << missing.at(0);
+  }
+}
+
 TEST(Missing, WithoutControlArmIsInconclusive) {
   ScratchDir dir;
   write_archive(dir.path(), small_spec(), false);

@@ -241,7 +241,7 @@ TEST(Formats, PerfettoSlicesNestAndArrowsMeetTheirSlices) {
     if (e["ph"] == "X") tracks[{e["pid"], e["tid"]}].emplace_back(e["ts"], e["dur"]);
     if (e["ph"] == "s" || e["ph"] == "f") flows[e["id"]].push_back(e);
   }
-  EXPECT_EQ(tracks.size(), 8u) << "two saves that overlap lie on two tracks";
+  EXPECT_EQ(tracks.size(), 12u) << "two saves that overlap lie on two tracks";
   for (const auto& [track, slices] : tracks) {
     for (const auto& a : slices) {
       for (const auto& b : slices) {
@@ -252,7 +252,7 @@ TEST(Formats, PerfettoSlicesNestAndArrowsMeetTheirSlices) {
       }
     }
   }
-  EXPECT_EQ(flows.size(), 2u);
+  EXPECT_EQ(flows.size(), 10u) << "a wait and four steps of a path in each archive";
   for (const auto& [id, ends] : flows) {
     ASSERT_EQ(ends.size(), 2u);
     EXPECT_LE(ends[0]["ts"], ends[1]["ts"]);

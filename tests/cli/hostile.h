@@ -4,6 +4,7 @@
 #include "audit/dossier.h"
 
 #include <string>
+#include <tuple>
 
 namespace hitproof::cli::testing {
 
@@ -67,6 +68,33 @@ inline audit::Dossier hostile_dossier() {
       {audit::SliceKind::save, 100, 7, true, 2000000, 4000000, 0, 1ll << 50, 1, hostile},
       {audit::SliceKind::wait, 100, 9, false, 1500000, 3100000, 0, 1ll << 49, 1, hostile}};
   d.timeline.to = {{1, 3}};
+  // A save's order over two processes; the waiting call is announced around the synchronisation.
+  audit::OrderPath path;
+  path.proved = true;
+  path.transfer = 1ll << 49;
+  for (const auto& [process, begin, end, stream] : {std::tuple{100, 1.0, 1.5, 0},
+                                                    {100, 2.0, 2.25, 7},
+                                                    {200, 3.0, 4.0, 0},
+                                                    {200, 2.5, 4.5, 0},
+                                                    {200, 5.0, 5.0, 7}}) {
+    audit::PathRecord record;
+    record.table = "order_op";
+    record.process = process;
+    record.thread = process + 1;
+    record.seq = static_cast<std::int64_t>(path.records.size()) + 1;
+    record.at_ms = begin;
+    record.end_ms = end;
+    record.words = hostile;
+    if (stream != 0) record.stream = stream;
+    path.records.push_back(record);
+  }
+  r.rules[3].paths = {path};
+  path.proved = false;
+  path.load = true;
+  path.records.resize(2);
+  r.rules[3].paths.push_back(path);
+  d.timeline.processes.push_back({200, "rank", 3});
+  audit::add_paths(d.timeline, r);
   d.timeline.thinned = {{audit::SliceKind::step, 10, 20}};
   return d;
 }

@@ -131,6 +131,9 @@ TEST(Pdf, EveryClassOfAFigureHasALook) {
     known.insert(look.name);
   auto figures = figures_of(hostile_dossier());
   figures.emplace_back("witness", witness_figure(hostile_dossier().report.rules[0].findings[0]));
+  const audit::Dossier d = hostile_dossier();
+  for (const audit::OrderPath& path : d.report.rules[3].paths)
+    figures.emplace_back("path", path_figure(path, d.timeline));
   for (const auto& [name, picture] : figures) {
     for (const Shape& s : picture.shapes()) {
       std::istringstream list(s.classes);

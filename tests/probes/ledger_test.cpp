@@ -25,7 +25,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, CopyLedger,
                          testing::Values("runtime_linked", "runtime_batch", "driver_linked",
                                          "registered", "refused", "by_dlsym", "by_dlvsym",
                                          "by_proc_address", "by_entry_point", "once", "captured",
-                                         "joined", "built", "runtime_built"),
+                                         "joined", "built", "runtime_built", "captured_per_thread"),
                          [](const auto& i) { return std::string(i.param); });
 
 class OrderLedger : public testing::TestWithParam<const char*> {};
@@ -37,7 +37,8 @@ TEST_P(OrderLedger, SaysExactlyWhatWasOrdered) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Calls, OrderLedger,
-                         testing::Values("runtime_order", "memory_operations", "internal_event"),
+                         testing::Values("runtime_order", "memory_operations", "internal_event",
+                                         "graph_events"),
                          [](const auto& i) { return std::string(i.param); });
 
 TEST(CopyLedger, RowsOfOneBatchShareTheCall) {
@@ -56,6 +57,22 @@ TEST(CopyLedger, GraphRowsOfOneLaunchShareTheCallAndLaunchesDiffer) {
   EXPECT_NE(copies[1].call_seq, copies[2].call_seq);
   EXPECT_EQ(r.coverage("cudaGraphLaunch").bytes, 900u);
   EXPECT_EQ(r.coverage("graph_nodes").calls, 2u);
+}
+
+// An auditor that takes the calls of one launch in the order of their numbers sees every copy
+// behind what the launch records and before what it waits for: nothing inside a graph is taken for
+// ordered.
+TEST(OrderLedger, CopiesOfALaunchStandBetweenItsRecordsAndItsWaits) {
+  const Recorded r = run({"graph_events"});
+  const auto copies = r.all<schema::rec::copy>();
+  ASSERT_EQ(copies.size(), 3u);
+  for (const auto& o : r.all<schema::rec::order_op>()) {
+    for (const auto& c : copies) {
+      if (o.call != c.call || o.t_ns != c.t_ns) continue;
+      EXPECT_EQ(o.end_ns, c.end_ns);
+      EXPECT_EQ(o.seq < c.seq, o.op == 2) << static_cast<int>(o.op);
+    }
+  }
 }
 
 TEST(OrderLedger, CallsOfAnInternalEventAreCounted) {

@@ -129,9 +129,81 @@ int runtime_built(int, char**) {
   return 0;
 }
 
+// A capture on the thread's own default stream, which these calls name by the null handle.
+int captured_per_thread(int, char**) {
+  Memory m;
+  cudaGraph_t graph = nullptr;
+  SUBJECT_OK(cudaStreamBeginCapture_ptsz(nullptr, cudaStreamCaptureModeRelaxed));
+  SUBJECT_OK(cudaMemcpyAsync_ptsz(m.device, m.pinned, 70, cudaMemcpyHostToDevice, nullptr));
+  SUBJECT_OK(cudaMemcpyAsync(m.device2, m.pinned, 71, cudaMemcpyHostToDevice, m.stream));
+  says({"cudaMemcpyAsync", 0, h2d, 71, m.pinned, m.device2, m.stream});
+  SUBJECT_OK(cudaStreamEndCapture_ptsz(nullptr, &graph));
+  SUBJECT_OK(cudaGraphDestroy(graph));
+  return 0;
+}
+
+// Events that a graph records and waits for at every launch; those of the capture itself are edges.
+int graph_events(int, char**) {
+  enum { create = 0, destroy = 1, record = 2, wait_event = 5, stream_sync = 6, stream_create = 14 };
+  auto* const m = new Memory; // to the end of the process
+  says_order("cudaStreamCreate", stream_create, m->stream, nullptr);
+  cudaStream_t side = nullptr;
+  cudaEvent_t recorded = nullptr, waited = nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  SUBJECT_OK(cudaStreamCreate(&side));
+  says_order("cudaStreamCreate", stream_create, side, nullptr);
+  for (cudaEvent_t* e : {&recorded, &waited}) {
+    SUBJECT_OK(cudaEventCreateWithFlags(e, cudaEventDisableTiming));
+    says_order("cudaEventCreateWithFlags", create, nullptr, *e);
+  }
+  SUBJECT_OK(cudaEventRecord(waited, m->stream));
+  says_order("cudaEventRecord", record, m->stream, waited);
+  SUBJECT_OK(cudaStreamBeginCapture(side, cudaStreamCaptureModeRelaxed));
+  SUBJECT_OK(cudaStreamWaitEvent(side, waited, cudaEventWaitExternal));
+  SUBJECT_OK(cudaMemcpyAsync(m->device, m->pinned, 100, cudaMemcpyHostToDevice, side));
+  SUBJECT_OK(cudaEventRecordWithFlags(recorded, side, cudaEventRecordExternal));
+  SUBJECT_OK(cudaStreamEndCapture(side, &graph));
+  SUBJECT_OK(cudaGraphInstantiate(&exec, graph, 0));
+  for (int launch = 0; launch < 2; ++launch) {
+    SUBJECT_OK(cudaGraphLaunch(exec, m->stream));
+    says_order("cudaGraphLaunch", record, m->stream, recorded);
+    says_order("cudaGraphLaunch", wait_event, m->stream, waited);
+  }
+  // Events of the executable graph are changed for each other.
+  CUgraphNode nodes[3] = {};
+  std::size_t count = 3;
+  SUBJECT_OK(cuGraphGetNodes(reinterpret_cast<CUgraph>(graph), nodes, &count));
+  const auto changed = reinterpret_cast<CUgraphExec>(exec);
+  for (CUgraphNode node : nodes) {
+    CUgraphNodeType type{};
+    SUBJECT_OK(cuGraphNodeGetType(node, &type));
+    if (type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
+      SUBJECT_OK(
+          cuGraphExecEventRecordNodeSetEvent(changed, node, reinterpret_cast<CUevent>(waited)));
+    if (type == CU_GRAPH_NODE_TYPE_WAIT_EVENT)
+      SUBJECT_OK(
+          cuGraphExecEventWaitNodeSetEvent(changed, node, reinterpret_cast<CUevent>(recorded)));
+  }
+  SUBJECT_OK(cudaGraphLaunch(exec, m->stream));
+  says_order("cudaGraphLaunch", record, m->stream, waited);
+  says_order("cudaGraphLaunch", wait_event, m->stream, recorded);
+  SUBJECT_OK(cudaStreamSynchronize(m->stream));
+  says_order("cudaStreamSynchronize", stream_sync, m->stream, nullptr);
+  SUBJECT_OK(cudaGraphExecDestroy(exec));
+  SUBJECT_OK(cudaGraphDestroy(graph));
+  for (cudaEvent_t e : {recorded, waited}) {
+    SUBJECT_OK(cudaEventDestroy(e));
+    says_order("cudaEventDestroy", destroy, nullptr, e);
+  }
+  return 0;
+}
+
 } // namespace
 
 const Scenario graph_scenarios[] = {{"captured", captured},
+                                    {"captured_per_thread", captured_per_thread},
+                                    {"graph_events", graph_events},
                                     {"joined", joined},
                                     {"built", built},
                                     {"runtime_built", runtime_built},

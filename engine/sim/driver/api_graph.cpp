@@ -3,6 +3,7 @@
 #include "engine/sim/driver/graph.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace hitproof::sim;
 
@@ -25,6 +26,25 @@ CUresult fill_of(const CUDA_MEMSET_NODE_PARAMS* params, FillOp& op) {
         params->width,
         params->height};
   return check(op);
+}
+
+template <class Op> CUresult event_of(CUgraphNode node, CUevent* event) {
+  return work_call([&] {
+    std::lock_guard lock(graph_mutex());
+    auto known = find_node(node);
+    const Op* op = known ? std::get_if<Op>(&known->work) : nullptr;
+    if (!op || !event) return CUDA_ERROR_INVALID_VALUE;
+    *event = op->event->handle();
+    return CUDA_SUCCESS;
+  });
+}
+
+template <class Op>
+CUresult with_event(CUgraphExec exec, CUgraphNode node, CUevent event, CUgraphNodeType type) {
+  return work_call([&] {
+    auto known = find_event(event);
+    return known ? rebind(exec, node, type, Op{std::move(known)}) : CUDA_ERROR_INVALID_HANDLE;
+  });
 }
 
 CUresult instantiated(CUgraphExec* exec, CUgraph graph) {
@@ -191,6 +211,14 @@ HITPROOF_SIM_API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMC
   });
 }
 
+HITPROOF_SIM_API CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent* event) {
+  return event_of<RecordOp>(node, event);
+}
+
+HITPROOF_SIM_API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event) {
+  return event_of<WaitOp>(node, event);
+}
+
 HITPROOF_SIM_API CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D* copy) {
   return work_call([&] {
     CopyOp op;
@@ -254,6 +282,16 @@ HITPROOF_SIM_API CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraph
     if (!params || !params->fn) return CUDA_ERROR_INVALID_VALUE;
     return rebind(exec, node, CU_GRAPH_NODE_TYPE_HOST, HostOp{params->fn, params->userData});
   });
+}
+
+HITPROOF_SIM_API CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node,
+                                                             CUevent event) {
+  return with_event<RecordOp>(exec, node, event, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+}
+
+HITPROOF_SIM_API CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node,
+                                                           CUevent event) {
+  return with_event<WaitOp>(exec, node, event, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
 }
 
 HITPROOF_SIM_CALL(cuGraphUpload, _ptsz, (CUgraphExec exec, CUstream stream), (exec, stream)) {
