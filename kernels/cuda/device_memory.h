@@ -44,6 +44,16 @@ HITPROOF_BOTH void store_quad(std::uint64_t address, const Quad& quad) {
 #endif
 }
 
+// Streaming, as above: what is written here is overwritten by a copy before anybody computes on it.
+HITPROOF_BOTH void store_quad_once(std::uint64_t address, const Quad& quad) {
+#ifdef __CUDA_ARCH__
+  __stcs(reinterpret_cast<uint4*>(address),
+         make_uint4(quad.word[0], quad.word[1], quad.word[2], quad.word[3]));
+#else
+  store_quad(address, quad);
+#endif
+}
+
 HITPROOF_BOTH unsigned char load_byte(std::uint64_t address) {
   return *reinterpret_cast<const unsigned char*>(address);
 }

@@ -153,9 +153,9 @@ struct Fill {
   static HITPROOF_BOTH void quad(Sums&, const PageTask& t, std::uint64_t offset, const Loaded&) {
     const std::uint64_t low = poison_word(t.key, offset / poison_word_bytes);
     const std::uint64_t high = poison_word(t.key, offset / poison_word_bytes + 1);
-    store_quad(t.address + offset,
-               {{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
-                 static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32)}});
+    store_quad_once(t.address + offset,
+                    {{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
+                      static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32)}});
   }
   static HITPROOF_BOTH void bytes(Sums&, const PageTask& t, std::uint64_t begin, std::uint64_t end,
                                   std::uint32_t lane) {
