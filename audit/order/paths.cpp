@@ -65,16 +65,17 @@ std::string words_of(const Record& r) {
 class Concluding {
  public:
   Concluding(Context& context, const std::set<std::int64_t>& decided)
-      : context_(context), decided_(decided), records_(read_records(context)) {}
+      : context_(context), decided_(decided), calls_(records_of(context)), records_(*calls_),
+        numbered_(numbered(records_.records)) {}
 
   Conclusions conclude() {
-    const Answers found = walk(records_);
+    const Answers found = walk(records_, numbered_);
     judge(found);
     std::vector<Traced> traced;
     for (const std::size_t q : {proved_load_, proved_save_, open_load_, open_save_})
       if (q != none) traced.push_back({q, found.answers[q].source});
     if (!traced.empty()) {
-      const Answers ways = walk(records_, traced);
+      const Answers ways = walk(records_, numbered_, traced);
       for (const Traced& t : traced)
         out_.paths.push_back(
             path(t.question, found.answers[t.question].proved, ways.answers[t.question].path));
@@ -162,7 +163,9 @@ class Concluding {
 
   Context& context_;
   const std::set<std::int64_t>& decided_;
-  const Records records_;
+  const std::shared_ptr<const Records> calls_;
+  const Records& records_;
+  const Numbered numbered_;
   std::map<std::int64_t, std::int64_t> first_copies_; // ns, by transfer
   std::size_t proved_load_ = none, proved_save_ = none, open_load_ = none, open_save_ = none;
   Conclusions out_;

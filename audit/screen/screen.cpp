@@ -41,11 +41,15 @@ class Looking {
  public:
   Looking(Context& context, schema::TableMap map)
       : context_(context), map_(std::move(map)), most_(map_.file_bytes() / 8 + 64), known_(context),
-        pages_(known_), digests_(known_, pages_), orders_(known_), here_(most_), there_(most_) {}
+        calls_(context), pages_(known_), digests_(known_, pages_), orders_(known_, calls_),
+        here_(most_), there_(most_) {}
 
   std::unique_ptr<Screen> run() {
     orders_.read_marks(map_, here_);
     read_pages_beside_the_rest();
+    auto calls = std::async(std::launch::async, [&] {
+      return std::make_shared<const order::Records>(calls_.records());
+    });
     here_.add(there_);
     pages_.gather();
     auto screen = std::make_unique<Screen>();
@@ -63,6 +67,7 @@ class Looking {
     plan_crosscheck();
     if (auto arms = plan_arms(context_, map_)) screen_->plans_["control_arms"] = std::move(*arms);
     count();
+    screen->calls_ = calls.get();
     return screen;
   }
 
@@ -242,6 +247,7 @@ class Looking {
   schema::TableMap map_;
   std::int64_t most_;
   Small known_;
+  order::Gathering calls_;
   Pages pages_;
   Digests digests_;
   Orders orders_;

@@ -2,6 +2,7 @@
 // the figures that would take a pass of their own.
 #pragma once
 
+#include "audit/order/records.h"
 #include "audit/screen/look.h"
 
 #include <memory>
@@ -40,14 +41,15 @@ class Screen {
   std::optional<std::int64_t> figure(const std::string& source, const std::string& name) const;
   const std::vector<Moved>& moved() const { return moved_; }
   const std::vector<Loaded>& loaded() const { return loaded_; }
-  std::int64_t records() const { return records_; }
+  // The calls that rule order walks over.
+  const std::shared_ptr<const order::Records>& calls() const { return calls_; }
 
  private:
   std::map<std::string, Plan, std::less<>> plans_;
   std::map<std::string, std::int64_t> figures_;
   std::vector<Moved> moved_;
   std::vector<Loaded> loaded_;
-  std::int64_t records_ = 0;
+  std::shared_ptr<const order::Records> calls_;
   friend class Looking;
 };
 

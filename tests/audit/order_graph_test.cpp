@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <tuple>
 
 namespace hitproof::audit::order {
 namespace {
@@ -58,7 +59,8 @@ class Recording {
     for (std::size_t i = 0; i < order.size(); ++i)
       order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return records_[a].began < records_[b].began;
+      return std::tie(records_[a].began, records_[a].ended) <
+             std::tie(records_[b].began, records_[b].ended);
     });
     Records out;
     out.asked = asked_;
@@ -69,13 +71,17 @@ class Recording {
     }
     return out;
   }
-  Answers answers() const { return walk(sorted()); }
+  Answers answers() const {
+    const Records records = sorted();
+    return walk(records, numbered(records.records));
+  }
   bool proved() const { return answers().answers.at(0).proved; }
   std::vector<What> path() const {
     const Records records = sorted();
-    const Traced traced[] = {{0, walk(records).answers.at(0).source}};
+    const Numbered numbers = numbered(records.records);
+    const Traced traced[] = {{0, walk(records, numbers).answers.at(0).source}};
     std::vector<What> out;
-    const Answers found = walk(records, traced);
+    const Answers found = walk(records, numbers, traced);
     for (const std::uint32_t i : found.answers.at(0).path)
       out.push_back(records.records[i].what);
     return out;
