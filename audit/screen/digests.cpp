@@ -1,6 +1,7 @@
 #include "audit/screen/digests.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace hitproof::audit::screen {
 namespace {
@@ -44,7 +45,7 @@ void Digests::read_digests(const schema::TableMap& map, Sequences& sequences) {
   bool any = false;
   scan(map, "page_digest",
        {"transfer", "entry", "block", "token_end", "place", "moment", "nonzero", "bytes", "content",
-        "page"},
+        "page", "rank"},
        sequences, [&](const schema::PageRows& rows) {
          const auto column = [&](std::size_t n) { return rows.integers(first_column + n); };
          for (std::size_t i = 0; i < rows.rows(); ++i) {
@@ -60,6 +61,7 @@ void Digests::read_digests(const schema::TableMap& map, Sequences& sequences) {
                                column(5)[i],
                                column(6)[i],
                                column(7)[i],
+                               column(10)[i],
                                rows.digests(first_column + 8)[i],
                                rows.digests(first_column + 9)[i]};
            if (row.place == 0 && row.moment == 1 && is_tail(row.entry))
@@ -83,6 +85,7 @@ void Digests::note_state_page(std::uint32_t index, const DigestRow& row, std::in
   std::memcpy(page.content.at, row.content, 32);
   if (t.direction == 1) {
     loaded_states_.push_back(page);
+    other_rank_ = other_rank_ || row.rank != t.rank;
     return;
   }
   bool as_labelled = false;
@@ -93,11 +96,24 @@ void Digests::note_state_page(std::uint32_t index, const DigestRow& row, std::in
   saved_states_.push_back({index, rowid});
 }
 
-Kept Digests::boundary() const {
+Kept Digests::boundary(const std::vector<bool>& resumed) const {
   Kept kept;
   Rowids& digests = kept["page_digest"];
   Rowids& states = kept["state"];
+  // Of a load that resumed at its label, and whose every state can stand for that, one page is
+  // kept: it shows that the content was observed.
+  std::vector<bool> plain = resumed;
+  std::vector<bool> shown(plain.size());
   for (const StatePage& page : loaded_states_) {
+    const Transfer& t = known_.transfers[page.transfer];
+    bool as_labelled = false;
+    each_state(page.content, t.rank, page.entry,
+               [&](const State& s) { as_labelled = as_labelled || s.tokens == t.boundary; });
+    if (!as_labelled) plain[page.transfer] = false;
+  }
+  for (const StatePage& page : loaded_states_) {
+    if (plain[page.transfer] && shown[page.transfer]) continue;
+    shown[page.transfer] = true;
     digests.push_back(page.rowid);
     each_state(page.content, known_.transfers[page.transfer].rank, page.entry,
                [&](const State& s) { states.push_back(s.rowid); });
@@ -114,6 +130,29 @@ Kept Digests::boundary() const {
   // Their contents are not at hand: then every state may be one of them.
   if (any_odd) kept.erase("state");
   return kept;
+}
+
+std::optional<std::vector<StandsFor>> Digests::loaded_states() const {
+  if (other_rank_) return std::nullopt;
+  std::map<std::int64_t, std::int64_t> pages; // by request
+  // request, tokens, transfer, entry
+  std::vector<std::tuple<std::int64_t, std::int64_t, std::uint32_t, std::int64_t>> fitting;
+  for (const StatePage& page : loaded_states_) {
+    const Transfer& t = known_.transfers[page.transfer];
+    ++pages[t.request];
+    each_state(page.content, t.rank, page.entry, [&](const State& s) {
+      fitting.emplace_back(t.request, s.tokens, page.transfer, page.entry);
+    });
+  }
+  std::sort(fitting.begin(), fitting.end());
+  fitting.erase(std::unique(fitting.begin(), fitting.end()), fitting.end());
+  std::vector<StandsFor> out;
+  for (const auto& [request, tokens, transfer, entry] : fitting) {
+    if (out.empty() || out.back().request != request || out.back().tokens != tokens)
+      out.push_back({request, tokens, 0, pages.at(request)});
+    ++out.back().fitting;
+  }
+  return out;
 }
 
 void Digests::note_key(std::uint32_t index, const DigestRow& row, std::int64_t rowid) {

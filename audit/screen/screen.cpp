@@ -58,9 +58,8 @@ class Looking {
     plan_pages_and_poison();
     plan_tails();
     Plan& boundary = plan("boundary");
-    boundary.kept = digests_.boundary();
+    boundary.kept = digests_.boundary(resumed_at_the_label());
     boundary.kept["step_request"] = orders_.first_reads();
-    screen_->plans_["reloads"] = {"", boundary.kept, {}};
     plan("keys").kept = digests_.keys();
     plan("order").kept = orders_.order(pages_);
     plan("waits").kept = orders_.waits(pages_);
@@ -144,6 +143,27 @@ class Looking {
       const auto [begin, end] = pages_.of(t);
       for (const std::uint32_t* at = begin; at != end; ++at)
         announcements.push_back(pages_.all()[*at].rowid);
+    }
+    return out;
+  }
+
+  // Loads for whose request every admission credits the tokens of their label: then the query
+  // compares each with the other, whichever it joins. By transfer.
+  std::vector<bool> resumed_at_the_label() {
+    std::map<std::int64_t, std::int64_t> credited; // by request; never: several, or no number
+    auto q =
+        context_.query("SELECT request, computed, typeof(computed) = 'integer' FROM admission");
+    while (q.next()) {
+      const std::int64_t tokens = q.integer(2) == 1 ? q.integer(1) : never;
+      const auto [at, fresh] = credited.try_emplace(q.integer(0), tokens);
+      if (!fresh && at->second != tokens) at->second = never;
+    }
+    require(q.status());
+    std::vector<bool> out(known_.transfers.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const Transfer& t = known_.transfers[i];
+      const auto at = credited.find(t.request);
+      out[i] = t.boundary != never && (at == credited.end() || at->second == t.boundary);
     }
     return out;
   }
@@ -241,6 +261,7 @@ class Looking {
     }
     screen_->moved_ = moved(pages_, known_);
     screen_->loaded_ = loaded(pages_, known_);
+    screen_->loaded_states_ = digests_.loaded_states();
   }
 
   Context& context_;
