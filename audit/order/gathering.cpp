@@ -15,6 +15,21 @@ bool earlier(const Record& a, const Record& b) {
          std::tie(b.ended, b.process, b.thread, b.seq, b.what);
 }
 
+// Their places are sorted: a record is moved once.
+void sort_by_time(std::vector<Record>& records) {
+  std::vector<std::pair<std::int64_t, std::uint32_t>> places(records.size());
+  for (std::uint32_t i = 0; i < records.size(); ++i)
+    places[i] = {records[i].began, i};
+  std::sort(places.begin(), places.end(), [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : earlier(records[a.second], records[b.second]);
+  });
+  std::vector<Record> sorted;
+  sorted.reserve(records.size());
+  for (const auto& [at, place] : places)
+    sorted.push_back(records[place]);
+  records = std::move(sorted);
+}
+
 bool same_call(const Record& a, const Record& b) {
   return a.what == What::copy && b.what == What::copy && a.process == b.process &&
          a.thread == b.thread && a.began == b.began && a.ended == b.ended && a.stream == b.stream &&
@@ -158,7 +173,7 @@ Records Gathering::records() {
   }
   for (std::size_t i = 0; i < steps.size(); ++i)
     if (out.asked[i].step != no_record) records_.push_back(steps[i]);
-  std::sort(records_.begin(), records_.end(), earlier);
+  sort_by_time(records_);
   records_.erase(std::unique(records_.begin(), records_.end(),
                              [](const Record& a, const Record& b) {
                                return same_call(a, b) || same_step(a, b);

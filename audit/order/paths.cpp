@@ -125,6 +125,8 @@ class Concluding {
     for (const Asked& a : records_.asked)
       if (proved.at(a.transfer) && counted.insert(a.transfer).second)
         ++(a.load ? out_.loads_proved : out_.saves_proved);
+    for (const auto& [transfer, all] : proved)
+      if (!all) out_.without_path.push_back(transfer);
     for (const auto& [transfer, subject] : unproved)
       out_.unproved.push_back(subject);
     std::stable_sort(out_.unproved.begin(), out_.unproved.end(),
@@ -180,11 +182,7 @@ Conclusions conclusions_of(Context& context, const std::set<std::int64_t>& decid
 schema::Result<std::vector<std::int64_t>> transfers_without_path(const std::string& dir) {
   try {
     Context context(dir);
-    std::vector<std::int64_t> transfers;
-    const Conclusions found = conclusions_of(context, {});
-    for (const Subject& s : found.unproved)
-      transfers.push_back(*s.transfer);
-    return transfers;
+    return conclusions_of(context, {}).without_path;
   } catch (const AuditError& e) {
     return e.status();
   }

@@ -54,6 +54,8 @@ const Rule keys_rule = {"keys",
                         sentences,
                         tables,
                         queries,
-                        judge};
+                        judge,
+                        false,
+                        1};
 
 } // namespace hitproof::audit

@@ -202,6 +202,7 @@ void Orders::read_steps(const schema::TableMap& map, Sequences& sequences) {
   for (const Transfer& t : known_.transfers)
     if (t.direction == 1) reloaded.insert(t.request);
   readers_.resize(known_.transfers.size());
+  auto at = all.begin();
   scan(map, "step_request", {"step", "rank", "request", "transfer"}, sequences,
        [&](const schema::PageRows& rows) {
          const auto column = [&](std::size_t n) { return rows.integers(first_column + n); };
@@ -212,7 +213,10 @@ void Orders::read_steps(const schema::TableMap& map, Sequences& sequences) {
                known_.transfers[read].rank == column(1)[i])
              first_reads_.insert(read);
            const Step sought{{column(0)[i], column(1)[i], rows.integers(0)[i], 0, 0, 0, 0}, 0};
-           const auto at = std::lower_bound(all.begin(), all.end(), sought);
+           // A request's share of a step mostly follows its share of the step before.
+           if (at != all.end() && *at < sought) ++at;
+           if (at == all.end() || *at < sought || sought < *at)
+             at = std::lower_bound(all.begin(), all.end(), sought);
            const bool found = at != all.end() && !(sought < *at);
            if (found) calls_.step(*at, column(2)[i], column(3)[i]);
            if (found)

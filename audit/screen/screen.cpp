@@ -3,6 +3,7 @@
 #include "audit/rule.h"
 #include "audit/screen/arms.h"
 #include "audit/screen/digests.h"
+#include "audit/screen/keys.h"
 #include "audit/screen/orders.h"
 
 #include <algorithm>
@@ -61,6 +62,7 @@ class Looking {
     boundary.kept = digests_.boundary(resumed_at_the_label());
     boundary.kept["step_request"] = orders_.first_reads();
     plan("keys").kept = digests_.keys();
+    plan("keys").kept.merge(keys_to_compare(context_, known_));
     plan("order").kept = orders_.order(pages_);
     plan("waits").kept = orders_.waits(pages_);
     plan_crosscheck();
