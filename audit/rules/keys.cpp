@@ -54,8 +54,6 @@ const Rule keys_rule = {"keys",
                         sentences,
                         tables,
                         queries,
-                        judge,
-                        false,
-                        1};
+                        judge};
 
 } // namespace hitproof::audit

@@ -159,15 +159,21 @@ void Digests::note_key(std::uint32_t index, const DigestRow& row, std::int64_t r
   const Transfer& t = known_.transfers[index];
   if (row.entry < 0 || row.entry > UINT16_MAX - 1) throw Unsuited("an entry out of its range");
   const auto entry = static_cast<std::uint64_t>(row.entry);
-  contents_.find_or_put(std::uint64_t{t.key} << 16 | entry, 0);
+  const std::uint64_t content = std::uint64_t{t.key} << 16 | entry;
   const std::int64_t scope = entry < known_.key_scopes.size() ? known_.key_scopes[entry] : -1;
-  if (scope < 0 || (scope == 1 && t.next_token == unknown_token)) return;
+  if (scope < 0 || (scope == 1 && t.next_token == unknown_token)) {
+    contents_.find_or_put(content, 0);
+    return;
+  }
   // Where the next token does not matter it counts as 0, as in the query: one bit tells the two.
   const std::uint64_t name = scope == 1 ? std::uint64_t{t.key_token} << 17 | 1u << 16 | entry
                                         : std::uint64_t{t.key} << 17 | entry;
   const auto fresh = static_cast<std::uint32_t>(key_contents_.size());
   const std::uint32_t group = key_groups_.find_or_put(name, fresh);
-  if (group == fresh) std::memcpy(key_contents_.add().value.at, row.content, 32);
+  if (group == fresh) {
+    std::memcpy(key_contents_.add().value.at, row.content, 32);
+    contents_.find_or_put(content, 0); // who belongs to a group that is there has one that is there
+  }
   Group& g = key_contents_[group];
   g.conflicts = g.conflicts || std::memcmp(g.value.at, row.content, 32) != 0;
   key_members_.push_back({group, rowid});
