@@ -80,7 +80,7 @@ schema::Result<Report> audit_archive(const std::string& dir, const Options& opti
   };
   // What is read before its pages are known to be sound has its work bounded; a recording for which
   // that was not enough is read again afterwards.
-  for (const schema::PageCheck check : {schema::PageCheck::later, schema::PageCheck::first}) {
+  for (schema::PageCheck check = schema::PageCheck::later;; check = schema::PageCheck::first) {
     bool known_sound = check == schema::PageCheck::first;
     try {
       Stopwatch watch(options.took);
@@ -99,7 +99,6 @@ schema::Result<Report> audit_archive(const std::string& dir, const Options& opti
       if (known_sound) return explained(e.status());
     }
   }
-  return schema::Status(schema::Code::io_error, dir + ": cannot be audited"); // not reached
 }
 
 } // namespace hitproof::audit

@@ -10,10 +10,15 @@ struct Condition {
   std::string sql; // %: where the tables of the arm are
 };
 
-// A named fact of the arm's processes: one value where all agree, else each.
-std::string announced(const std::string& name) {
-  return "SELECT GROUP_CONCAT(value, ', ') FROM (SELECT DISTINCT value FROM %meta WHERE name = " +
-         sql_quoted(name) + " ORDER BY value)";
+// One value where all rows agree, else each.
+std::string agreed(const std::string& value, const std::string& from) {
+  return "SELECT GROUP_CONCAT(value, ', ') FROM (SELECT DISTINCT " + value + " AS value FROM %" +
+         from + " ORDER BY value)";
+}
+
+// A named fact of the arm's processes.
+std::string announced(const std::string& name, const std::string& value = "value") {
+  return agreed(value, "meta WHERE name = " + sql_quoted(name));
 }
 
 std::string stated(const std::string& key) {
@@ -28,9 +33,7 @@ std::vector<Condition> conditions() {
       {"probe version", announced("probe.version")},
       {"probes", stated("probes")},
       {"model preset", stated("preset")},
-      {"weights, SHA-256 begins with",
-       "SELECT GROUP_CONCAT(value, ', ') FROM (SELECT DISTINCT SUBSTR(value, 1, 12) AS value FROM "
-       "%meta WHERE name = 'weights' ORDER BY value)"},
+      {"weights, SHA-256 begins with", announced("weights", "SUBSTR(value, 1, 12)")},
       {"seed of the weights", announced("weight_seed")},
       {"ranks", announced("tp")},
       {"sums over ranks", announced("collectives")},
@@ -41,9 +44,7 @@ std::vector<Condition> conditions() {
       {"sequences in a step, at most", announced("max_sequences")},
       {"connector to the external cache", announced("connector")},
       {"lookup", stated("lookup")},
-      {"prompt lengths, tokens",
-       "SELECT GROUP_CONCAT(n, ', ') FROM (SELECT DISTINCT prompt_tokens AS n FROM "
-       "%study_operation ORDER BY n)"},
+      {"prompt lengths, tokens", agreed("prompt_tokens", "study_operation")},
       {"tokens of a generation",
        "SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM %study_token GROUP BY op)"},
       {"delay of every save, ms", "SELECT MAX(value) / 1000000 FROM %transfer_mark WHERE kind = 1"},
@@ -53,9 +54,7 @@ std::vector<Condition> conditions() {
 
 // The choices that were really used, read back from the kernels.
 std::string selected(const std::string& choice) {
-  return "SELECT GROUP_CONCAT(selected, ', ') FROM (SELECT DISTINCT selected FROM %profile WHERE "
-         "name = " +
-         sql_quoted(choice) + " ORDER BY selected)";
+  return agreed("selected", "profile WHERE name = " + sql_quoted(choice));
 }
 
 std::vector<std::string> choices(Context& context) {

@@ -15,20 +15,22 @@ std::string reference_of(const std::string& dir) {
   return dir + "/data/reference/recording.sqlite";
 }
 
-// Both arms are checked before anything is read, unless the caller does it; the control arm beside
-// the candidate. A file that was found sound is not checked again when it is attached.
-schema::Recording open_beside(const std::string& dir, const std::string& reference,
-                              schema::PageCheck check) {
-  std::future<void> beside;
-  if (check == schema::PageCheck::first) {
-    beside = std::async(std::launch::async, [&] {
-      if (std::filesystem::exists(reference))
-        static_cast<void>(schema::Recording::open_file(reference).ok());
-    });
-  }
-  auto recording = schema::Recording::open_existing(dir, schema::Access::read_only, check);
-  if (beside.valid()) beside.get();
-  return require(std::move(recording));
+// Opens both arms' files, each on its own, which checks their pages; the control arm's for that
+// alone: a file that was found sound is not checked again when it is attached.
+schema::Result<schema::Recording> open_checked(const std::string& dir) {
+  auto beside = std::async(std::launch::async, [&]() -> schema::Status {
+    if (!std::filesystem::exists(reference_of(dir))) return {};
+    return schema::Recording::open_file(reference_of(dir)).status();
+  });
+  auto recording = schema::Recording::open_existing(dir);
+  schema::Status other = beside.get();
+  if (recording.ok() && !other.ok()) return other;
+  return recording;
+}
+
+schema::Result<schema::Recording> open(const std::string& dir, schema::PageCheck check) {
+  if (check == schema::PageCheck::first) return open_checked(dir);
+  return schema::Recording::open_existing(dir, schema::Access::read_only, check);
 }
 
 } // namespace
@@ -37,18 +39,10 @@ void require(const schema::Status& status) {
   if (!status.ok()) throw AuditError(status);
 }
 
-schema::Status Context::check_pages(const std::string& dir) {
-  auto beside = std::async(std::launch::async, [&]() -> schema::Status {
-    if (!std::filesystem::exists(reference_of(dir))) return {};
-    return schema::Recording::open_file(reference_of(dir)).status();
-  });
-  const schema::Status status = schema::Recording::open_existing(dir).status();
-  const schema::Status other = beside.get();
-  return status.ok() ? other : status;
-}
+schema::Status Context::check_pages(const std::string& dir) { return open_checked(dir).status(); }
 
 Context::Context(const std::string& dir, schema::PageCheck check)
-    : dir_(dir), recording_(open_beside(dir, reference_path(), check)) {
+    : dir_(dir), recording_(require(open(dir, check))) {
   if (std::filesystem::exists(reference_path())) {
     require(recording_.attach(reference_path(), "reference", check));
     has_reference_ = true;

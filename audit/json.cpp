@@ -66,7 +66,8 @@ Json rule_json(const RuleReport& r) {
   Json j;
   j["verdict"] = verdict_name(r.verdict);
   j["proves"] = r.proves;
-  j["observations"] = r.observations;
+  j["rests_on"] = r.observations;
+  j["observations"] = r.observations; // rule tails has a figure of this name instead
   j["bound"] = r.bound;
   for (const Figure& f : r.figures) {
     std::visit([&](const auto& value) { j[f.name] = value; }, f.value);

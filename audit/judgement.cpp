@@ -3,6 +3,7 @@
 #include "audit/reloads.h"
 #include "audit/rule.h"
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <mutex>
@@ -16,11 +17,12 @@ class Judgement {
  public:
   explicit Judgement(const Took& took) : took_(took), rules_(all_rules().size()) {
     // What takes longest comes first, so that two contexts end together.
-    for (const std::size_t cost : {3u, 2u, 1u, 0u}) {
-      if (cost == 2) parts_.push_back(reloads);
-      for (std::size_t i = 0; i < rules_.size(); ++i)
-        if (cost_of(all_rules()[i]->name) == cost) parts_.push_back(i);
-    }
+    for (std::size_t i = 0; i < rules_.size(); ++i)
+      parts_.push_back(i);
+    std::stable_sort(parts_.begin(), parts_.end(), [](std::size_t a, std::size_t b) {
+      return all_rules()[a]->cost > all_rules()[b]->cost;
+    });
+    parts_.push_back(reloads);
     errors_.resize(parts_.size());
   }
 
@@ -53,12 +55,6 @@ class Judgement {
 
  private:
   static constexpr std::size_t reloads = ~std::size_t{0};
-
-  static std::size_t cost_of(const std::string& rule) {
-    if (rule == "order") return 3;
-    if (rule == "boundary") return 2;
-    return rule == "tails" || rule == "keys" || rule == "generations" ? 1 : 0;
-  }
 
   void do_part(Context& context, std::size_t part) {
     Stopwatch watch(took_);

@@ -12,12 +12,17 @@ namespace {
 
 using Rows = std::vector<ReloadRow>;
 
+std::map<std::int64_t, ReloadRow*> by_requests(Rows& rows) {
+  std::map<std::int64_t, ReloadRow*> out;
+  for (ReloadRow& row : rows)
+    out[row.request] = &row;
+  return out;
+}
+
 // One query over all reloads at a time, so that the cost stays linear in the records.
 void for_each(Context& context, const std::string& sql, Rows& rows,
               const std::function<void(ReloadRow&, const schema::Query&)>& use) {
-  std::map<std::int64_t, ReloadRow*> by_request;
-  for (ReloadRow& row : rows)
-    by_request[row.request] = &row;
+  const auto by_request = by_requests(rows);
   auto q = context.query(sql);
   while (q.next()) {
     const auto at = by_request.find(q.integer(0));
@@ -69,12 +74,22 @@ const char* const difference_sql =
 // does, all counts seen are listed.
 void read_content(Context& context, Rows& rows) {
   std::map<std::int64_t, std::vector<std::int64_t>> some;
-  const screen::Reduced reduced(context, "reloads", content_sql);
-  for_each(context, content_sql, rows, [&](ReloadRow& row, const schema::Query& q) {
+  const auto take = [&](ReloadRow& row, std::int64_t tokens, bool all_pages) {
     row.content_observed = true;
-    some[row.request].push_back(q.integer(1));
-    if (q.integer(2) == q.integer(3)) row.content.push_back(q.integer(1));
-  });
+    some[row.request].push_back(tokens);
+    if (all_pages) row.content.push_back(tokens);
+  };
+  const screen::Screen* screen = context.screen();
+  if (screen != nullptr && screen->loaded_states()) {
+    const auto by_request = by_requests(rows);
+    for (const screen::StandsFor& s : *screen->loaded_states())
+      if (const auto at = by_request.find(s.request); at != by_request.end())
+        take(*at->second, s.tokens, s.fitting == s.pages);
+  } else {
+    for_each(context, content_sql, rows, [&](ReloadRow& row, const schema::Query& q) {
+      take(row, q.integer(1), q.integer(2) == q.integer(3));
+    });
+  }
   for (ReloadRow& row : rows) {
     row.unanimous = !row.content.empty();
     if (!row.unanimous) row.content = some[row.request];
@@ -83,9 +98,7 @@ void read_content(Context& context, Rows& rows) {
 
 // What chunks_sql and moved_sql give, where it was counted already.
 void take_loads(Context& context, Rows& rows) {
-  std::map<std::int64_t, ReloadRow*> by_request;
-  for (ReloadRow& row : rows)
-    by_request[row.request] = &row;
+  const auto by_request = by_requests(rows);
   const auto& ranks = context.ranks();
   for (const screen::Loaded& loaded : context.screen()->loaded()) {
     const auto row = by_request.find(loaded.request);

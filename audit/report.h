@@ -73,8 +73,9 @@ struct RuleReport {
   double bound = 1;              // of the violation rate where none was found
   std::vector<Figure> figures;
   std::vector<Finding> findings;
-  std::vector<OrderPath> paths;     // of rule order: some that are proved, and some that are not
-  std::vector<std::string> missing; // why it is not a pass although nothing wrong was seen
+  std::vector<OrderPath> paths; // of rule order: some that are proved, and some that are not
+  std::vector<std::int64_t> without_path; // of rule order: transfers that no path proves
+  std::vector<std::string> missing;       // why it is not a pass although nothing wrong was seen
 
   // 0 where there is no such figure.
   std::int64_t figure(const std::string& figure_name) const;

@@ -34,6 +34,7 @@ struct Rule {
   std::span<const char* const> queries;        // names of the embedded .sql files
   void (*judge)(Context&, const Rule&, RuleReport&);
   bool optional = false; // left out of a report where it does not apply
+  int cost = 0;          // over many records beside the other rules: the dearest begin first
 };
 
 // The ten families in the order of architecture.md section 7, and the cross-check.

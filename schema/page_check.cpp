@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -162,11 +163,17 @@ class PageTree {
     sure(cells > 0 || (leaf && depth == 0));
     std::vector<Extent>& extents = extents_[static_cast<std::size_t>(depth)];
     extents.clear();
+    // Rows that came in order lie close from the page's end to its front.
+    bool close = true;
+    std::uint32_t front = file_.usable();
     for (std::uint32_t i = 0; i < cells; ++i) {
       const std::uint32_t at = big_endian(&bytes[pointers + 2 * i], 2);
       sure(at + 4 <= file_.usable());
-      const std::uint32_t size = leaf ? leaf_cell(bytes, at) : interior_cell(bytes, at, depth);
-      extents.push_back({at, std::max(size, std::uint32_t{4})});
+      const std::uint32_t size =
+          std::max(leaf ? leaf_cell(bytes, at) : interior_cell(bytes, at, depth), std::uint32_t{4});
+      extents.push_back({at, size});
+      close = close && at + size == front;
+      front = at;
     }
     if (leaf) {
       sure(leaf_depth_ < 0 || leaf_depth_ == depth);
@@ -174,7 +181,12 @@ class PageTree {
     } else {
       walk(big_endian(&bytes[start + 8], 4), depth + 1);
     }
-    fill(bytes, start, pointers + 2 * cells, extents);
+    const std::uint32_t content = content_of(bytes, start);
+    sure(content >= pointers + 2 * cells && content <= file_.usable());
+    if (close && big_endian(&bytes[start + 1], 2) == 0)
+      sure(front >= content && front - content == bytes[start + 7]);
+    else
+      fill(bytes, start, content, extents);
   }
 
  private:
@@ -240,30 +252,46 @@ class PageTree {
   }
 
   // The types in a row's header are those of its columns, and its values fill it.
-  void row(const std::uint8_t* data, std::uint64_t payload) const {
+  void row(const std::uint8_t* data, std::uint64_t payload) {
     const std::uint8_t* const limit = data + local(payload);
-    std::uint64_t header = 0, values = 0;
+    std::uint64_t header = 0;
     const int n = varint(data, limit, header);
-    sure(n > 0 && header <= static_cast<std::uint64_t>(limit - data));
-    const std::uint8_t* type_at = data + n;
-    const std::uint8_t* const types_end = data + header;
+    sure(n > 0 && header >= static_cast<std::uint64_t>(n) &&
+         header <= static_cast<std::uint64_t>(limit - data));
+    sure(header + values_of(data + n, data + header) == payload);
+  }
+
+  // Bytes of the values behind a row's types. Rows of a table have few different headers.
+  std::uint64_t values_of(const std::uint8_t* types, const std::uint8_t* types_end) {
+    const auto bytes = static_cast<std::size_t>(types_end - types);
+    Header& known = headers_[hash_of(types, bytes) % headers_.size()];
+    if (bytes > 0 && known.types.size() == bytes &&
+        std::memcmp(known.types.data(), types, bytes) == 0)
+      return known.values;
+    const std::uint8_t* type_at = types;
+    std::uint64_t values = 0;
     for (const ColumnForm column : *columns_) {
       std::uint64_t type = 0;
-      const int bytes = varint(type_at, types_end, type);
-      sure(bytes > 0 && fits(column, type));
-      type_at += bytes;
+      const int bytes_of_type = varint(type_at, types_end, type);
+      sure(bytes_of_type > 0 && fits(column, type));
+      type_at += bytes_of_type;
       values += value_bytes(type);
-      sure(values <= payload);
+      sure(values <= INT32_MAX);
     }
-    sure(type_at == types_end && header + values == payload);
+    sure(type_at == types_end);
+    known.types.assign(types, types_end);
+    return known.values = values;
+  }
+
+  // Where the cells of a page begin.
+  static std::uint32_t content_of(const std::vector<std::uint8_t>& bytes, std::size_t start) {
+    const std::uint32_t content = big_endian(&bytes[start + 5], 2);
+    return content == 0 ? 65536 : content;
   }
 
   // Cells and free blocks lie beside each other; what is left between them is what the page says.
-  void fill(const std::vector<std::uint8_t>& bytes, std::size_t start, std::size_t pointers_end,
+  void fill(const std::vector<std::uint8_t>& bytes, std::size_t start, std::uint32_t content,
             std::vector<Extent>& extents) const {
-    std::uint32_t content = big_endian(&bytes[start + 5], 2);
-    if (content == 0) content = 65536;
-    sure(content >= pointers_end && content <= file_.usable());
     std::uint32_t before = 0;
     for (std::uint32_t at = big_endian(&bytes[start + 1], 2); at != 0;) {
       sure(at > before && at >= content && at + 4 <= file_.usable());
@@ -274,11 +302,7 @@ class PageTree {
       at = big_endian(&bytes[at], 2);
     }
     const auto earlier = [](const Extent& a, const Extent& b) { return a.at < b.at; };
-    // Rows that came in order lie from the page's end to its front.
-    if (std::is_sorted(extents.rbegin(), extents.rend(), earlier))
-      std::reverse(extents.begin(), extents.end());
-    else
-      std::sort(extents.begin(), extents.end(), earlier);
+    std::sort(extents.begin(), extents.end(), earlier);
     std::uint32_t at = content, between = 0;
     for (const Extent& e : extents) {
       sure(e.at >= at && e.at + e.size <= file_.usable());
@@ -288,6 +312,11 @@ class PageTree {
     sure(between + (file_.usable() - at) == bytes[start + 7]);
   }
 
+  struct Header {
+    std::vector<std::uint8_t> types;
+    std::uint64_t values = 0; // bytes
+  };
+
   PageFile& file_;
   std::uint8_t leaf_, interior_;
   const std::vector<ColumnForm>* columns_;
@@ -296,6 +325,7 @@ class PageTree {
   std::int64_t last_ = INT64_MIN;
   std::array<std::vector<std::uint8_t>, deepest> pages_;
   std::array<std::vector<Extent>, deepest> extents_;
+  std::array<Header, 256> headers_; // by a hash of the types
 };
 
 } // namespace

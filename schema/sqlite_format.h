@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace hitproof::schema::sqlite_format {
 
@@ -42,6 +43,21 @@ inline std::uint64_t value_bytes(std::uint64_t type) {
 
 inline bool is_integer(std::uint64_t type) {
   return (type >= 1 && type <= 6) || type == 8 || type == 9;
+}
+
+// Of the types in a row's header: rows of one table have few different ones, and what follows from
+// one is kept by this.
+inline std::size_t hash_of(const std::uint8_t* types, std::size_t bytes) {
+  std::uint64_t hash = bytes, part = 0;
+  const auto mix = [&] { hash = (hash ^ part) * 0x9E3779B97F4A7C15u; };
+  for (; bytes >= sizeof part; bytes -= sizeof part, types += sizeof part) {
+    std::memcpy(&part, types, sizeof part);
+    mix();
+  }
+  part = 0;
+  std::memcpy(&part, types, bytes);
+  mix();
+  return hash >> 40;
 }
 
 } // namespace hitproof::schema::sqlite_format

@@ -5,6 +5,8 @@
 #include "schema/table_text.h"
 
 #include <algorithm>
+#include <cstring>
+#include <endian.h>
 #include <fcntl.h>
 #include <unistd.h>
 #include <utility>
@@ -14,13 +16,13 @@ namespace {
 
 using namespace sqlite_format;
 
-std::int64_t integer(const std::uint8_t* at, std::uint64_t type) {
-  if (type == 8 || type == 9) return static_cast<std::int64_t>(type) - 8;
-  const auto bytes = static_cast<int>(value_bytes(type));
-  std::uint64_t value = at[0] & 0x80 ? ~std::uint64_t{0} : 0;
-  for (int i = 0; i < bytes; ++i)
-    value = value << 8 | at[i];
-  return static_cast<std::int64_t>(value);
+constexpr std::size_t forms = 256; // a power of two
+
+// Of at most 8 bytes, of which 8 may be read.
+std::int64_t integer(const std::uint8_t* at, std::uint8_t bytes) {
+  std::uint64_t value;
+  std::memcpy(&value, at, sizeof value);
+  return static_cast<std::int64_t>(be64toh(value)) >> (64 - 8 * bytes);
 }
 
 } // namespace
@@ -90,7 +92,9 @@ Result<TablePages> TablePages::open(const TableMap& map, std::string_view table,
             [](const Wanted& a, const Wanted& b) { return a.position < b.position; });
   pages.file_ = ::open(map.path_.c_str(), O_RDONLY | O_CLOEXEC);
   if (pages.file_ < 0) return Status::from_errno(errno, "open " + map.path_);
-  pages.buffer_.resize(map.page_bytes_);
+  pages.buffer_.resize(map.page_bytes_ +
+                       sizeof(std::uint64_t)); // numbers are read 8 bytes at a time
+  pages.forms_.resize(forms);
   Status status = pages.find_leaves(place->second.root,
                                     static_cast<std::uint32_t>(map.file_bytes_ / map.page_bytes_));
   if (!status.ok()) return status;
@@ -108,6 +112,7 @@ TablePages& TablePages::operator=(TablePages&& other) noexcept {
   page_bytes_ = other.page_bytes_;
   usable_ = other.usable_;
   wanted_ = std::move(other.wanted_);
+  forms_ = std::move(other.forms_);
   leaves_ = std::move(other.leaves_);
   at_ = other.at_;
   start_ = other.start_;
@@ -179,22 +184,63 @@ bool TablePages::next() {
 }
 
 bool TablePages::decode() {
-  page_.rowids_.clear();
-  for (auto& column : page_.integers_)
-    column.clear();
-  for (auto& column : page_.digests_)
-    column.clear();
   const std::uint8_t* head = buffer_.data() + start_;
   if (*head != leaf_table) return damaged("a page of another kind");
   const std::size_t cells = big_endian(head + 3, 2);
   if (start_ + 8 + 2 * cells > usable_) return damaged("more rows than a page holds");
+  page_.rowids_.resize(cells);
+  for (const Wanted& want : wanted_) {
+    if (want.digest)
+      page_.digests_[want.slot].resize(cells);
+    else
+      page_.integers_[want.slot].resize(cells);
+  }
   for (std::size_t i = 0; i < cells; ++i) {
-    if (!decode_row(big_endian(head + 8 + 2 * i, 2))) return false;
+    if (!decode_row(big_endian(head + 8 + 2 * i, 2), i)) return false;
   }
   return true;
 }
 
-bool TablePages::decode_row(std::size_t at) {
+// Null where the row cannot be read here; status_ says why.
+const TablePages::Form* TablePages::form_of(const std::uint8_t* types,
+                                            const std::uint8_t* types_end) {
+  const auto bytes = static_cast<std::size_t>(types_end - types);
+  Form& form = forms_[hash_of(types, bytes) & (forms - 1)];
+  const bool known = bytes > 0 && form.header.size() == bytes &&
+                     std::memcmp(form.header.data(), types, bytes) == 0;
+  return known || learn(form, types, types_end) ? &form : nullptr;
+}
+
+bool TablePages::learn(Form& form, const std::uint8_t* types, const std::uint8_t* types_end) {
+  form.header.clear(); // none has no types, until all is known
+  form.fields.clear();
+  const std::uint8_t* type_at = types;
+  std::uint64_t offset = 0;
+  int position = 0;
+  for (const Wanted& want : wanted_) {
+    std::uint64_t type = 0;
+    for (;; ++position) {
+      const int n = varint(type_at, types_end, type);
+      if (n == 0) return unusual("a row with fewer columns");
+      type_at += n;
+      if (position == want.position) break;
+      offset += std::min<std::uint64_t>(value_bytes(type), usable_);
+    }
+    ++position;
+    if (want.digest && type != 12 + 2 * 32) return unusual("a digest of another form");
+    if (!want.digest && !is_integer(type)) return unusual("no whole number where one belongs");
+    const bool in_header = type == 8 || type == 9;
+    form.fields.push_back({static_cast<std::uint32_t>(std::min<std::uint64_t>(offset, usable_)),
+                           static_cast<std::uint8_t>(value_bytes(type)),
+                           static_cast<std::uint8_t>(in_header ? type - 8 : 0)});
+    offset += value_bytes(type);
+  }
+  form.needed = offset;
+  form.header.assign(types, types_end);
+  return true;
+}
+
+bool TablePages::decode_row(std::size_t at, std::size_t row) {
   const std::uint8_t* const end = buffer_.data() + usable_;
   const std::uint8_t* cell = buffer_.data() + at;
   if (at >= usable_) return damaged("a row outside of its page");
@@ -207,37 +253,23 @@ bool TablePages::decode_row(std::size_t at) {
   cell += n;
   if (payload > usable_ - 35) return unusual("a row that goes on in another page");
   if (payload > static_cast<std::uint64_t>(end - cell)) return damaged("a row cut off");
-  const std::uint8_t* const row_end = cell + payload;
-  n = varint(cell, row_end, header);
-  if (n == 0 || header > payload) return damaged("a row without types");
-  const std::uint8_t* type_at = cell + n;
-  const std::uint8_t* const types_end = cell + header;
-  const std::uint8_t* value = types_end;
-  int position = 0;
-  for (const Wanted& want : wanted_) {
-    std::uint64_t type = 0;
-    for (;; ++position) {
-      n = varint(type_at, types_end, type);
-      if (n == 0) return unusual("a row with fewer columns");
-      type_at += n;
-      if (position == want.position) break;
-      const std::uint64_t bytes = value_bytes(type);
-      if (bytes > static_cast<std::uint64_t>(row_end - value)) return damaged("a value cut off");
-      value += bytes;
-    }
-    ++position;
-    const std::uint64_t bytes = value_bytes(type);
-    if (bytes > static_cast<std::uint64_t>(row_end - value)) return damaged("a value cut off");
-    if (want.digest) {
-      if (type != 12 + 2 * 32) return unusual("a digest of another form");
-      page_.digests_[want.slot].push_back(value);
-    } else {
-      if (!is_integer(type)) return unusual("no whole number where one belongs");
-      page_.integers_[want.slot].push_back(integer(value, type));
-    }
-    value += bytes;
+  n = varint(cell, cell + payload, header);
+  if (n == 0 || header > payload || header < static_cast<std::uint64_t>(n))
+    return damaged("a row without types");
+  const std::uint8_t* const values = cell + header;
+  const Form* form = form_of(cell + n, values);
+  if (form == nullptr) return false;
+  if (form->needed > payload - header) return damaged("a value cut off");
+  for (std::size_t i = 0; i < wanted_.size(); ++i) {
+    const Field field = form->fields[i];
+    const std::uint8_t* const value = values + field.offset;
+    if (wanted_[i].digest)
+      page_.digests_[wanted_[i].slot][row] = value;
+    else
+      page_.integers_[wanted_[i].slot][row] =
+          field.bytes == 0 ? field.number : integer(value, field.bytes);
   }
-  page_.rowids_.push_back(static_cast<std::int64_t>(rowid));
+  page_.rowids_[row] = static_cast<std::int64_t>(rowid);
   return true;
 }
 

@@ -81,11 +81,26 @@ class TablePages {
     std::size_t slot; // in PageRows
     bool digest;
   };
+  // Where a wanted value lies behind a row's header, and its bytes: 0 for the numbers that a header
+  // holds itself.
+  struct Field {
+    std::uint32_t offset = 0;
+    std::uint8_t bytes = 0;
+    std::uint8_t number = 0;
+  };
+  // What follows from a header, the same for every row that has it.
+  struct Form {
+    std::vector<std::uint8_t> header;
+    std::vector<Field> fields; // of wanted_
+    std::uint64_t needed = 0;  // bytes of values up to the last of them
+  };
   TablePages() = default;
   Status find_leaves(std::uint32_t root, std::uint32_t pages_of_file);
   Status read(std::uint32_t number);
   bool decode();
-  bool decode_row(std::size_t at);
+  bool decode_row(std::size_t at, std::size_t row);
+  const Form* form_of(const std::uint8_t* types, const std::uint8_t* types_end);
+  bool learn(Form& form, const std::uint8_t* types, const std::uint8_t* types_end);
   bool damaged(const char* why);
   bool unusual(const char* why);
 
@@ -93,6 +108,7 @@ class TablePages {
   std::string path_, table_;
   std::uint32_t page_bytes_ = 0, usable_ = 0;
   std::vector<Wanted> wanted_; // by position
+  std::vector<Form> forms_;    // by a hash of the header: rows of a table have few
   std::vector<std::uint32_t> leaves_;
   std::size_t at_ = 0;
   std::size_t start_ = 0; // of the b-tree header in the page at hand

@@ -1,8 +1,8 @@
 // Happens-before over the calls of a recording: what must have ended before what, by program order
 // of threads, order of streams, events with their lives and across processes, synchronisation,
 // completion marks and announced waits. One walk over the calls in the order of their times, linear
-// in them; what is kept at any moment is one small clock for each thread, stream and event that is
-// alive.
+// in them but for a queue of those that run; what is kept at any moment is one small clock for each
+// thread, stream and event that is alive.
 //
 // An edge is taken only where it holds whatever the device did. Where two calls overlap, and the
 // order in which they took effect shows nowhere, there is none; the same where a call is not known
@@ -30,6 +30,7 @@
 //            is the end of its device work by the record's definition.
 #pragma once
 
+#include "audit/order/numbers.h"
 #include "audit/order/records.h"
 
 #include <cstdint>
@@ -70,7 +71,8 @@ struct Answers {
 inline constexpr std::size_t traced_most = 4;
 
 // Answers every question. With `traced`, at most traced_most of them, also gives their paths, and
-// ends once their targets have been reached: then other answers may be missing.
-Answers walk(const Records& records, std::span<const Traced> traced = {});
+// ends once their targets have been reached: then other answers may be missing. `numbered` is of
+// these records.
+Answers walk(const Records& records, const Numbered& numbered, std::span<const Traced> traced = {});
 
 } // namespace hitproof::audit::order

@@ -5,27 +5,31 @@
 namespace hitproof::audit::order {
 namespace {
 
-bool covers(const Clock& a, const Clock& b) {
+using Places = std::vector<std::uint32_t>;
+
+bool covers(const Places& a, const Places& b) {
   if (a.size() < b.size()) return false;
   for (std::size_t i = 0; i < b.size(); ++i)
     if (a[i] < b[i]) return false;
   return true;
 }
 
+void learn(Clock& into, const Clock& from) {
+  if (!into || covers(from.places(), into.places())) {
+    into = from;
+  } else if (!covers(into.places(), from.places())) {
+    Places both = into.places();
+    both.resize(std::max(both.size(), from.places().size()));
+    for (std::size_t i = 0; i < from.places().size(); ++i)
+      both[i] = std::max(both[i], from.places()[i]);
+    into = Clock(std::move(both));
+  }
+}
+
 } // namespace
 
 void learn(Knowledge& into, const Knowledge& from, std::span<const std::uint32_t> via, Ways& ways) {
-  if (from.clock && from.clock != into.clock) {
-    if (!into.clock || covers(*from.clock, *into.clock)) {
-      into.clock = from.clock;
-    } else if (!covers(*into.clock, *from.clock)) {
-      auto both = std::make_shared<Clock>(*into.clock);
-      both->resize(std::max(into.clock->size(), from.clock->size()));
-      for (std::size_t i = 0; i < from.clock->size(); ++i)
-        (*both)[i] = std::max((*both)[i], (*from.clock)[i]);
-      into.clock = std::move(both);
-    }
-  }
+  if (from.clock && from.clock != into.clock) learn(into.clock, from.clock);
   for (std::size_t i = 0; i < traced_most; ++i) {
     const Hop* way = from.ways[i];
     if (way == nullptr) continue;
@@ -38,10 +42,10 @@ void learn(Knowledge& into, const Knowledge& from, std::span<const std::uint32_t
 }
 
 void note(Knowledge& into, std::uint32_t place, std::uint32_t position) {
-  auto more = into.clock ? std::make_shared<Clock>(*into.clock) : std::make_shared<Clock>();
-  if (more->size() <= place) more->resize(place + 1);
-  (*more)[place] = std::max((*more)[place], position);
-  into.clock = std::move(more);
+  Places more = into.clock ? into.clock.places() : Places();
+  if (more.size() <= place) more.resize(place + 1);
+  more[place] = std::max(more[place], position);
+  into.clock = Clock(std::move(more));
 }
 
 } // namespace hitproof::audit::order

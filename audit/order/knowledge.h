@@ -6,20 +6,47 @@
 
 #include <array>
 #include <deque>
-#include <memory>
+#include <utility>
 
 namespace hitproof::audit::order {
 
-// Places of a clock are given to sources alone: streams that a load copied on, threads with a step
-// whose work is asked about. A copy of it costs a pointer.
-using Clock = std::vector<std::uint32_t>;
+// A vector clock that is shared and never changes. Places are given to sources alone: streams that
+// a load copied on, threads with a step whose work is asked about. Within one thread of a program:
+// its uses are counted without a lock, for a copy is made at every call.
+class Clock {
+ public:
+  Clock() = default;
+  explicit Clock(std::vector<std::uint32_t> places) : held_(new Held{std::move(places), 1}) {}
+  Clock(const Clock& other) : held_(other.held_) {
+    if (held_ != nullptr) ++held_->uses;
+  }
+  Clock(Clock&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
+  Clock& operator=(Clock other) noexcept {
+    std::swap(held_, other.held_);
+    return *this;
+  }
+  ~Clock() {
+    if (held_ != nullptr && --held_->uses == 0) delete held_;
+  }
+
+  bool operator==(const Clock& other) const { return held_ == other.held_; }
+  explicit operator bool() const { return held_ != nullptr; }
+  const std::vector<std::uint32_t>& places() const { return held_->places; }
+
+ private:
+  struct Held {
+    std::vector<std::uint32_t> places;
+    std::size_t uses;
+  };
+  Held* held_ = nullptr; // null: nothing is known
+};
 
 struct Knowledge {
-  std::shared_ptr<const Clock> clock; // null: nothing
+  Clock clock;
   std::array<const Hop*, traced_most> ways{};
 
   std::uint32_t of(std::uint32_t place) const {
-    return clock && place < clock->size() ? (*clock)[place] : 0;
+    return clock && place < clock.places().size() ? clock.places()[place] : 0;
   }
 };
 

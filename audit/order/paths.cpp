@@ -74,16 +74,17 @@ std::string words_of(const Record& r) {
 class Concluding {
  public:
   Concluding(Context& context, const std::set<std::int64_t>& decided)
-      : context_(context), decided_(decided), records_(read_records(context)) {}
+      : context_(context), decided_(decided), calls_(records_of(context)), records_(*calls_),
+        numbered_(numbered(records_.records)) {}
 
   Conclusions conclude() {
-    const Answers found = walk(records_);
+    const Answers found = walk(records_, numbered_);
     judge(found);
     std::vector<Traced> traced;
     for (const std::size_t q : {proved_load_, proved_save_, open_load_, open_save_})
       if (q != none) traced.push_back({q, found.answers[q].source});
     if (!traced.empty()) {
-      const Answers ways = walk(records_, traced);
+      const Answers ways = walk(records_, numbered_, traced);
       for (const Traced& t : traced)
         out_.paths.push_back(
             path(t.question, found.answers[t.question].proved, ways.answers[t.question].path));
@@ -133,6 +134,8 @@ class Concluding {
     for (const Asked& a : records_.asked)
       if (proved.at(a.transfer) && counted.insert(a.transfer).second)
         ++(a.load ? out_.loads_proved : out_.saves_proved);
+    for (const auto& [transfer, all] : proved)
+      if (!all) out_.without_path.push_back(transfer);
     for (const auto& [transfer, subject] : unproved)
       out_.unproved.push_back(subject);
     std::stable_sort(out_.unproved.begin(), out_.unproved.end(),
@@ -173,7 +176,9 @@ class Concluding {
 
   Context& context_;
   const std::set<std::int64_t>& decided_;
-  const Records records_;
+  const std::shared_ptr<const Records> calls_;
+  const Records& records_;
+  const Numbered numbered_;
   std::map<std::int64_t, std::int64_t> first_copies_; // ns, by transfer
   std::size_t proved_load_ = none, proved_save_ = none, open_load_ = none, open_save_ = none;
   Conclusions out_;
@@ -188,11 +193,7 @@ Conclusions conclusions_of(Context& context, const std::set<std::int64_t>& decid
 schema::Result<std::vector<std::int64_t>> transfers_without_path(const std::string& dir) {
   try {
     Context context(dir);
-    std::vector<std::int64_t> transfers;
-    const Conclusions found = conclusions_of(context, {});
-    for (const Subject& s : found.unproved)
-      transfers.push_back(*s.transfer);
-    return transfers;
+    return conclusions_of(context, {}).without_path;
   } catch (const AuditError& e) {
     return e.status();
   }

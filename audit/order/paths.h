@@ -15,6 +15,8 @@ struct Conclusions {
   std::int64_t loads_proved = 0, saves_proved = 0;
   // Not proved and not decided otherwise: one a transfer, the earliest first.
   std::vector<Subject> unproved;
+  // Transfers that no path proves, whatever a query says of them; ascending.
+  std::vector<std::int64_t> without_path;
   // Of the earliest proved load, the earliest proved save, and the first of `unproved` of each.
   std::vector<OrderPath> paths;
 };

@@ -5,6 +5,7 @@
 #include "audit/context.h"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace hitproof::audit::order {
@@ -61,12 +62,12 @@ struct Asked {
 };
 
 struct Records {
-  std::vector<Record> records; // by begin
+  std::vector<Record> records; // by begin, then by end
   std::vector<Asked> asked;    // loads, then saves; by the transfer's number
 };
 
-// Reads what the graph needs. Loads that no step reads and saves that copied nothing are not asked
-// about. Throws AuditError.
-Records read_records(Context& context);
+// What the graph needs: as the look at all records gathered it, else by statements. Loads that no
+// step reads and saves that copied nothing are not asked about. Throws AuditError.
+std::shared_ptr<const Records> records_of(Context& context);
 
 } // namespace hitproof::audit::order

@@ -115,6 +115,8 @@ const Rule generations_rule = {"generations",
                                sentences,
                                tables,
                                queries,
-                               judge};
+                               judge,
+                               false,
+                               2};
 
 } // namespace hitproof::audit

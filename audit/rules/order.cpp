@@ -75,6 +75,7 @@ void judge_paths(Context& context, const Rule& rule, const std::set<std::int64_t
   report.figures.push_back({"loads_proved_by_path", found.loads_proved, again});
   report.figures.push_back({"saves_proved_by_path", found.saves_proved, again});
   report.paths = std::move(found.paths);
+  report.without_path = std::move(found.without_path);
   if (found.unproved.empty()) return;
   add_finding(context, rule, report,
               {"path_not_proved", Verdict::inconclusive, found.unproved.front()},
@@ -120,6 +121,8 @@ const Rule order_rule = {"order",
                          sentences,
                          tables,
                          queries,
-                         judge};
+                         judge,
+                         false,
+                         3};
 
 } // namespace hitproof::audit

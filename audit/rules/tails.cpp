@@ -80,6 +80,8 @@ const Rule tails_rule = {"tails",
                          sentences,
                          tables,
                          queries,
-                         judge};
+                         judge,
+                         false,
+                         2};
 
 } // namespace hitproof::audit

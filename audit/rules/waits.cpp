@@ -129,6 +129,8 @@ const Rule waits_rule = {
     sentences,
     tables,
     queries,
-    judge};
+    judge,
+    false,
+    1};
 
 } // namespace hitproof::audit

@@ -42,6 +42,7 @@ Shapes read_shapes(const schema::TableMap& map) {
        });
   const auto before = [](const auto& a, const auto& b) { return a.before(b); };
   std::sort(steps.begin(), steps.end(), before);
+  auto at = steps.begin();
   for (std::size_t i = 1; i < steps.size(); ++i)
     if (!steps[i - 1].before(steps[i])) throw Unsuited("a step that began twice");
   Shapes shapes;
@@ -50,7 +51,10 @@ Shapes read_shapes(const schema::TableMap& map) {
          const auto column = [&](std::size_t n) { return rows.integers(first_column + n); };
          for (std::size_t i = 0; i < rows.rows(); ++i) {
            const Step sought{column(2)[i], column(1)[i], rows.integers(0)[i], 0, 0};
-           const auto at = std::lower_bound(steps.begin(), steps.end(), sought, before);
+           // A request's share of a step mostly follows its share of the step before.
+           if (at != steps.end() && at->before(sought)) ++at;
+           if (at == steps.end() || at->before(sought) || sought.before(*at))
+             at = std::lower_bound(steps.begin(), steps.end(), sought, before);
            if (at == steps.end() || sought.before(*at)) continue;
            shapes.push_back({column(0)[i], column(1)[i], column(2)[i], column(3)[i], column(4)[i],
                              column(5)[i], at->requests, at->tokens});

@@ -69,7 +69,7 @@ void Orders::read_copies(const schema::TableMap& map, Sequences& sequences, Page
   std::int64_t* sum = nullptr;
   scan(map, "copy",
        {"transfer", "src", "dst", "bytes", "stream", "result", "block", "entry", "direction",
-        "access_order", "t_ns"},
+        "access_order", "t_ns", "end_ns", "call", "call_seq"},
        sequences, [&](const schema::PageRows& rows) {
          const auto column = [&](std::size_t n) { return rows.integers(first_column + n); };
          for (std::size_t i = 0; i < rows.rows(); ++i) {
@@ -85,6 +85,10 @@ void Orders::read_copies(const schema::TableMap& map, Sequences& sequences, Page
                (c.transfer == 0 || c.entry == no_entry) &&
                in_a_region(c.process, c.direction == 0 ? c.src : c.dst))
              strays_.push_back(rowid);
+           if (c.result == 0 && calls_.wants_copy(c.transfer, column(12)[i]))
+             calls_.copy({c.process, rows.integers(1)[i], rows.integers(2)[i], column(10)[i],
+                          column(11)[i], column(4)[i], c.transfer, column(13)[i], column(12)[i],
+                          c.direction, column(9)[i]});
            if (c.transfer == 0) continue;
            if (c.entry == no_entry && c.direction == 1) unannounced_loads_.push_back(rowid);
            pages.note_copy(c);

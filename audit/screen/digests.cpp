@@ -1,6 +1,7 @@
 #include "audit/screen/digests.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace hitproof::audit::screen {
 namespace {
@@ -44,7 +45,7 @@ void Digests::read_digests(const schema::TableMap& map, Sequences& sequences) {
   bool any = false;
   scan(map, "page_digest",
        {"transfer", "entry", "block", "token_end", "place", "moment", "nonzero", "bytes", "content",
-        "page"},
+        "page", "rank"},
        sequences, [&](const schema::PageRows& rows) {
          const auto column = [&](std::size_t n) { return rows.integers(first_column + n); };
          for (std::size_t i = 0; i < rows.rows(); ++i) {
@@ -60,6 +61,7 @@ void Digests::read_digests(const schema::TableMap& map, Sequences& sequences) {
                                column(5)[i],
                                column(6)[i],
                                column(7)[i],
+                               column(10)[i],
                                rows.digests(first_column + 8)[i],
                                rows.digests(first_column + 9)[i]};
            if (row.place == 0 && row.moment == 1 && is_tail(row.entry))
@@ -83,6 +85,7 @@ void Digests::note_state_page(std::uint32_t index, const DigestRow& row, std::in
   std::memcpy(page.content.at, row.content, 32);
   if (t.direction == 1) {
     loaded_states_.push_back(page);
+    other_rank_ = other_rank_ || row.rank != t.rank;
     return;
   }
   bool as_labelled = false;
@@ -93,11 +96,24 @@ void Digests::note_state_page(std::uint32_t index, const DigestRow& row, std::in
   saved_states_.push_back({index, rowid});
 }
 
-Kept Digests::boundary() const {
+Kept Digests::boundary(const std::vector<bool>& resumed) const {
   Kept kept;
   Rowids& digests = kept["page_digest"];
   Rowids& states = kept["state"];
+  // Of a load that resumed at its label, and whose every state can stand for that, one page is
+  // kept: it shows that the content was observed.
+  std::vector<bool> plain = resumed;
+  std::vector<bool> shown(plain.size());
   for (const StatePage& page : loaded_states_) {
+    const Transfer& t = known_.transfers[page.transfer];
+    bool as_labelled = false;
+    each_state(page.content, t.rank, page.entry,
+               [&](const State& s) { as_labelled = as_labelled || s.tokens == t.boundary; });
+    if (!as_labelled) plain[page.transfer] = false;
+  }
+  for (const StatePage& page : loaded_states_) {
+    if (plain[page.transfer] && shown[page.transfer]) continue;
+    shown[page.transfer] = true;
     digests.push_back(page.rowid);
     each_state(page.content, known_.transfers[page.transfer].rank, page.entry,
                [&](const State& s) { states.push_back(s.rowid); });
@@ -116,19 +132,48 @@ Kept Digests::boundary() const {
   return kept;
 }
 
+std::optional<std::vector<StandsFor>> Digests::loaded_states() const {
+  if (other_rank_) return std::nullopt;
+  std::map<std::int64_t, std::int64_t> pages; // by request
+  // request, tokens, transfer, entry
+  std::vector<std::tuple<std::int64_t, std::int64_t, std::uint32_t, std::int64_t>> fitting;
+  for (const StatePage& page : loaded_states_) {
+    const Transfer& t = known_.transfers[page.transfer];
+    ++pages[t.request];
+    each_state(page.content, t.rank, page.entry, [&](const State& s) {
+      fitting.emplace_back(t.request, s.tokens, page.transfer, page.entry);
+    });
+  }
+  std::sort(fitting.begin(), fitting.end());
+  fitting.erase(std::unique(fitting.begin(), fitting.end()), fitting.end());
+  std::vector<StandsFor> out;
+  for (const auto& [request, tokens, transfer, entry] : fitting) {
+    if (out.empty() || out.back().request != request || out.back().tokens != tokens)
+      out.push_back({request, tokens, 0, pages.at(request)});
+    ++out.back().fitting;
+  }
+  return out;
+}
+
 void Digests::note_key(std::uint32_t index, const DigestRow& row, std::int64_t rowid) {
   const Transfer& t = known_.transfers[index];
   if (row.entry < 0 || row.entry > UINT16_MAX - 1) throw Unsuited("an entry out of its range");
   const auto entry = static_cast<std::uint64_t>(row.entry);
-  contents_.find_or_put(std::uint64_t{t.key} << 16 | entry, 0);
+  const std::uint64_t content = std::uint64_t{t.key} << 16 | entry;
   const std::int64_t scope = entry < known_.key_scopes.size() ? known_.key_scopes[entry] : -1;
-  if (scope < 0 || (scope == 1 && t.next_token == unknown_token)) return;
+  if (scope < 0 || (scope == 1 && t.next_token == unknown_token)) {
+    contents_.find_or_put(content, 0);
+    return;
+  }
   // Where the next token does not matter it counts as 0, as in the query: one bit tells the two.
   const std::uint64_t name = scope == 1 ? std::uint64_t{t.key_token} << 17 | 1u << 16 | entry
                                         : std::uint64_t{t.key} << 17 | entry;
   const auto fresh = static_cast<std::uint32_t>(key_contents_.size());
   const std::uint32_t group = key_groups_.find_or_put(name, fresh);
-  if (group == fresh) std::memcpy(key_contents_.add().value.at, row.content, 32);
+  if (group == fresh) {
+    std::memcpy(key_contents_.add().value.at, row.content, 32);
+    contents_.find_or_put(content, 0); // who belongs to a group that is there has one that is there
+  }
   Group& g = key_contents_[group];
   g.conflicts = g.conflicts || std::memcmp(g.value.at, row.content, 32) != 0;
   key_members_.push_back({group, rowid});

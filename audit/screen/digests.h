@@ -13,10 +13,14 @@ class Digests {
   void read_states(const schema::TableMap& map, Sequences& sequences);
   void read_digests(const schema::TableMap& map, Sequences& sequences);
 
-  // Rows that the query still needs.
-  Kept boundary() const;
+  // Rows that the query still needs. `resumed`: loads whose requests were credited with the tokens
+  // of their label and no others, by transfer.
+  Kept boundary(const std::vector<bool>& resumed) const;
   Kept keys() const;
   Rowids tails() const; // of page_digest
+  // What the states that were loaded can stand for, by request and tokens. Null where a digest
+  // names another rank than its transfer.
+  std::optional<std::vector<StandsFor>> loaded_states() const;
 
   std::int64_t states(std::int64_t direction) const { return states_[direction != 0]; }
   // Different pairs of key and entry among the saved contents.
@@ -64,9 +68,10 @@ class Digests {
     Bytes content;
     std::int64_t entry;
   };
-  std::vector<StatePage> loaded_states_; // and, later, those of transfers that are not plain
-  std::vector<Member> saved_states_;     // by transfer
-  std::vector<bool> odd_states_;         // by transfer
+  std::vector<StatePage> loaded_states_;
+  bool other_rank_ = false;          // one of them names another rank than its transfer
+  std::vector<Member> saved_states_; // by transfer
+  std::vector<bool> odd_states_;     // by transfer
 
   FlatMap contents_;
   FlatMap key_groups_; // key and, where it matters, next token; entry

@@ -21,7 +21,9 @@ void read_transfers(Context& context, Small& small_tables) {
     }
     small(t.direction, 1);
     small(t.rank, INT16_MAX);
-    t.key = keys.try_emplace(q.blob(12), static_cast<std::uint32_t>(keys.size())).first->second;
+    const auto [key, fresh] = keys.try_emplace(q.blob(12), static_cast<std::uint32_t>(keys.size()));
+    if (fresh) small_tables.keys.push_back(key->first);
+    t.key = key->second;
     t.key_token =
         key_tokens.try_emplace({t.key, t.next_token}, static_cast<std::uint32_t>(key_tokens.size()))
             .first->second;

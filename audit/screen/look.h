@@ -58,7 +58,8 @@ struct Small {
   }
 
   std::vector<Transfer> transfers;
-  bool delay_asked = false; // some process was to delay its saves
+  std::vector<std::string> keys; // bytes, by the key's number
+  bool delay_asked = false;      // some process was to delay its saves
   FlatMap transfer_index;
   std::vector<Entry> entries;
   std::set<std::pair<std::int64_t, std::int64_t>> state_entries; // rank, entry; of the model

@@ -14,6 +14,9 @@ void Orders::read_marks(const schema::TableMap& map, Sequences& sequences) {
          for (std::size_t i = 0; i < rows.rows(); ++i) {
            const std::int64_t kind = column(rows, 2, i), event = column(rows, 1, i),
                               t_ns = column(rows, 3, i);
+           if (kind == 3)
+             calls_.complete({rows.integers(0)[i], rows.integers(1)[i], rows.integers(2)[i], t_ns,
+                              t_ns, 0, column(rows, 0, i)});
            const std::uint32_t index = known_.transfer_of(column(rows, 0, i));
            if (index != FlatMap::none) {
              Transfer& t = known_.transfers[index];
@@ -56,6 +59,8 @@ void Orders::read_marks(const schema::TableMap& map, Sequences& sequences) {
            n.kind = column(rows, 2, i);
            named_.push_back(n);
            announced_events_.push_back(n.event);
+           calls_.wait({n.process, rows.integers(1)[i], rows.integers(2)[i], n.began, n.ended,
+                        column(rows, 1, i), column(rows, 0, i)});
          }
        });
 }
@@ -78,13 +83,28 @@ void Orders::join(std::uint32_t a, std::uint32_t b) { parents_[root(a)] = root(b
 // Creation, record, query, synchronisation, stream wait, export and opening of an event are all
 // that the queries name; other rows, and those of no event, are counted and left out.
 void Orders::read_operations(const schema::TableMap& map, Sequences& sequences) {
-  scan(map, "order_op", {"event", "op", "result", "stream", "t_ns", "end_ns", "handle"}, sequences,
+  scan(map, "order_op",
+       {"event", "op", "result", "stream", "t_ns", "end_ns", "handle", "device", "call"}, sequences,
        [&](const schema::PageRows& rows) {
-         const std::int64_t *process = rows.integers(0), *event = rows.integers(first_column),
-                            *op = rows.integers(first_column + 1),
-                            *result = rows.integers(first_column + 2);
+         const auto column = [&](std::size_t n) { return rows.integers(first_column + n); };
+         const std::int64_t *process = rows.integers(0), *thread = rows.integers(1),
+                            *event = column(0), *op = column(1), *result = column(2),
+                            *stream = column(3), *began = column(4), *ended = column(5);
+         const std::uint8_t* const* handle = rows.digests(first_column + 6);
          operations_ += static_cast<std::int64_t>(rows.rows());
          for (std::size_t i = 0; i < rows.rows(); ++i) {
+           if (result[i] == 0)
+             calls_.operation({process[i],
+                               thread[i],
+                               rows.integers(2)[i],
+                               began[i],
+                               ended[i],
+                               stream[i],
+                               event[i],
+                               op[i],
+                               column(7)[i],
+                               column(8)[i],
+                               {reinterpret_cast<const char*>(handle[i]), 32}});
            const std::uint16_t number = processes_.number(process[i]);
            if (first_rows_.size() < processes_.all().size())
              first_rows_.try_emplace(process[i], rows.rowids()[i]);
@@ -95,15 +115,15 @@ void Orders::read_operations(const schema::TableMap& map, Sequences& sequences) 
            o.event = event_number(process[i], event[i]);
            o.process = number;
            o.op = static_cast<std::uint8_t>(op[i]);
-           o.thread = rows.integers(1)[i];
-           o.stream = rows.integers(first_column + 3)[i];
-           o.began = rows.integers(first_column + 4)[i];
-           o.ended = rows.integers(first_column + 5)[i];
+           o.thread = thread[i];
+           o.stream = stream[i];
+           o.began = began[i];
+           o.ended = ended[i];
            o.rowid = rows.rowids()[i];
            if (op[i] < 12) continue;
-           std::array<std::uint8_t, 32> handle;
-           std::memcpy(handle.data(), rows.digests(first_column + 6)[i], 32);
-           o.handle = handles_.try_emplace(handle, o.event).first->second;
+           std::array<std::uint8_t, 32> bytes;
+           std::memcpy(bytes.data(), handle[i], 32);
+           o.handle = handles_.try_emplace(bytes, o.event).first->second;
            join(o.event, o.handle);
          }
        });
@@ -160,18 +180,21 @@ Rowids Orders::rows_of_blocks(const std::set<std::uint32_t>& blocks) const {
 }
 
 void Orders::read_steps(const schema::TableMap& map, Sequences& sequences) {
-  struct Step {
-    std::int64_t step, rank, process, t_ns, rowid;
+  struct Step : order::StepRow {
+    std::int64_t rowid;
     bool operator<(const Step& o) const {
       return std::tie(step, rank, process) < std::tie(o.step, o.rank, o.process);
     }
   };
   std::vector<Step> all;
-  scan(map, "step", {"step", "rank", "t_ns"}, sequences, [&](const schema::PageRows& rows) {
-    for (std::size_t i = 0; i < rows.rows(); ++i)
-      all.push_back({rows.integers(first_column)[i], rows.integers(first_column + 1)[i],
-                     rows.integers(0)[i], rows.integers(first_column + 2)[i], rows.rowids()[i]});
-  });
+  scan(map, "step", {"step", "rank", "t_ns", "end_ns"}, sequences,
+       [&](const schema::PageRows& rows) {
+         const auto column = [&](std::size_t n) { return rows.integers(first_column + n); };
+         for (std::size_t i = 0; i < rows.rows(); ++i)
+           all.push_back({{column(0)[i], column(1)[i], rows.integers(0)[i], column(2)[i],
+                           column(3)[i], rows.integers(1)[i], rows.integers(2)[i]},
+                          rows.rowids()[i]});
+       });
   std::sort(all.begin(), all.end());
   for (std::size_t i = 1; i < all.size(); ++i)
     if (!(all[i - 1] < all[i])) throw Unsuited("a step that began twice");
@@ -179,6 +202,7 @@ void Orders::read_steps(const schema::TableMap& map, Sequences& sequences) {
   for (const Transfer& t : known_.transfers)
     if (t.direction == 1) reloaded.insert(t.request);
   readers_.resize(known_.transfers.size());
+  auto at = all.begin();
   scan(map, "step_request", {"step", "rank", "request", "transfer"}, sequences,
        [&](const schema::PageRows& rows) {
          const auto column = [&](std::size_t n) { return rows.integers(first_column + n); };
@@ -188,9 +212,13 @@ void Orders::read_steps(const schema::TableMap& map, Sequences& sequences) {
            if (read != FlatMap::none && known_.transfers[read].direction == 1 &&
                known_.transfers[read].rank == column(1)[i])
              first_reads_.insert(read);
-           const Step sought{column(0)[i], column(1)[i], rows.integers(0)[i], 0, 0};
-           const auto at = std::lower_bound(all.begin(), all.end(), sought);
+           const Step sought{{column(0)[i], column(1)[i], rows.integers(0)[i], 0, 0, 0, 0}, 0};
+           // A request's share of a step mostly follows its share of the step before.
+           if (at != all.end() && *at < sought) ++at;
+           if (at == all.end() || *at < sought || sought < *at)
+             at = std::lower_bound(all.begin(), all.end(), sought);
            const bool found = at != all.end() && !(sought < *at);
+           if (found) calls_.step(*at, column(2)[i], column(3)[i]);
            if (found)
              steps_.push_back({column(1)[i], column(2)[i], at->t_ns, rows.rowids()[i], at->rowid});
            if (found && read != FlatMap::none && known_.transfers[read].rank == column(1)[i]) {

@@ -2,6 +2,7 @@
 // what rule crosscheck adds up.
 #pragma once
 
+#include "audit/order/gathering.h"
 #include "audit/screen/lives.h"
 #include "audit/screen/pages.h"
 
@@ -11,7 +12,8 @@ namespace hitproof::audit::screen {
 
 class Orders {
  public:
-  explicit Orders(Small& known) : known_(known) {}
+  // What rule order walks over goes to `calls` as well.
+  Orders(Small& known, order::Gathering& calls) : known_(known), calls_(calls) {}
 
   // Marks and waits come first: they fill in the transfers' times, which others read.
   void read_marks(const schema::TableMap& map, Sequences& sequences);
@@ -101,6 +103,7 @@ class Orders {
   const Lives& lives() const;
 
   Small& known_;
+  order::Gathering& calls_;
   Processes processes_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> events_;
   mutable std::vector<std::uint32_t> parents_; // of the events: those that handles join

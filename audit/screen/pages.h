@@ -34,7 +34,7 @@ struct CopyRow {
 };
 struct DigestRow {
   std::uint32_t transfer; // index
-  std::int64_t entry, block, token_end, place, moment, nonzero, bytes;
+  std::int64_t entry, block, token_end, place, moment, nonzero, bytes, rank;
   const std::uint8_t *content, *page;
 };
 

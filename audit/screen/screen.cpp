@@ -3,6 +3,7 @@
 #include "audit/rule.h"
 #include "audit/screen/arms.h"
 #include "audit/screen/digests.h"
+#include "audit/screen/keys.h"
 #include "audit/screen/orders.h"
 
 #include <algorithm>
@@ -41,11 +42,15 @@ class Looking {
  public:
   Looking(Context& context, schema::TableMap map)
       : context_(context), map_(std::move(map)), most_(map_.file_bytes() / 8 + 64), known_(context),
-        pages_(known_), digests_(known_, pages_), orders_(known_), here_(most_), there_(most_) {}
+        calls_(context), pages_(known_), digests_(known_, pages_), orders_(known_, calls_),
+        here_(most_), there_(most_) {}
 
   std::unique_ptr<Screen> run() {
     orders_.read_marks(map_, here_);
     read_pages_beside_the_rest();
+    auto calls = std::async(std::launch::async, [&] {
+      return std::make_shared<const order::Records>(calls_.records());
+    });
     here_.add(there_);
     pages_.gather();
     auto screen = std::make_unique<Screen>();
@@ -54,15 +59,16 @@ class Looking {
     plan_pages_and_poison();
     plan_tails();
     Plan& boundary = plan("boundary");
-    boundary.kept = digests_.boundary();
+    boundary.kept = digests_.boundary(resumed_at_the_label());
     boundary.kept["step_request"] = orders_.first_reads();
-    screen_->plans_["reloads"] = {"", boundary.kept, {}};
     plan("keys").kept = digests_.keys();
+    plan("keys").kept.merge(keys_to_compare(context_, known_));
     plan("order").kept = orders_.order(pages_);
     plan("waits").kept = orders_.waits(pages_);
     plan_crosscheck();
     if (auto arms = plan_arms(context_, map_)) screen_->plans_["control_arms"] = std::move(*arms);
     count();
+    screen->calls_ = calls.get();
     return screen;
   }
 
@@ -139,6 +145,27 @@ class Looking {
       const auto [begin, end] = pages_.of(t);
       for (const std::uint32_t* at = begin; at != end; ++at)
         announcements.push_back(pages_.all()[*at].rowid);
+    }
+    return out;
+  }
+
+  // Loads for whose request every admission credits the tokens of their label: then the query
+  // compares each with the other, whichever it joins. By transfer.
+  std::vector<bool> resumed_at_the_label() {
+    std::map<std::int64_t, std::int64_t> credited; // by request; never: several, or no number
+    auto q =
+        context_.query("SELECT request, computed, typeof(computed) = 'integer' FROM admission");
+    while (q.next()) {
+      const std::int64_t tokens = q.integer(2) == 1 ? q.integer(1) : never;
+      const auto [at, fresh] = credited.try_emplace(q.integer(0), tokens);
+      if (!fresh && at->second != tokens) at->second = never;
+    }
+    require(q.status());
+    std::vector<bool> out(known_.transfers.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const Transfer& t = known_.transfers[i];
+      const auto at = credited.find(t.request);
+      out[i] = t.boundary != never && (at == credited.end() || at->second == t.boundary);
     }
     return out;
   }
@@ -236,12 +263,14 @@ class Looking {
     }
     screen_->moved_ = moved(pages_, known_);
     screen_->loaded_ = loaded(pages_, known_);
+    screen_->loaded_states_ = digests_.loaded_states();
   }
 
   Context& context_;
   schema::TableMap map_;
   std::int64_t most_;
   Small known_;
+  order::Gathering calls_;
   Pages pages_;
   Digests digests_;
   Orders orders_;

@@ -2,6 +2,7 @@
 // the figures that would take a pass of their own.
 #pragma once
 
+#include "audit/order/records.h"
 #include "audit/screen/look.h"
 
 #include <memory>
@@ -29,6 +30,11 @@ struct Loaded {
   std::int64_t chunks = 0;           // different ends of tokens among all that were announced
 };
 
+// Of the state pages that were loaded for one request, how many can stand for a number of tokens.
+struct StandsFor {
+  std::int64_t request = 0, tokens = 0, fitting = 0, pages = 0;
+};
+
 class Screen {
  public:
   // Reads the recording of `context`. Null where it is of a form that is left to the statements.
@@ -40,14 +46,18 @@ class Screen {
   std::optional<std::int64_t> figure(const std::string& source, const std::string& name) const;
   const std::vector<Moved>& moved() const { return moved_; }
   const std::vector<Loaded>& loaded() const { return loaded_; }
-  std::int64_t records() const { return records_; }
+  // Ascending by request and tokens; null where that is left to the statement.
+  const std::optional<std::vector<StandsFor>>& loaded_states() const { return loaded_states_; }
+  // The calls that rule order walks over.
+  const std::shared_ptr<const order::Records>& calls() const { return calls_; }
 
  private:
   std::map<std::string, Plan, std::less<>> plans_;
   std::map<std::string, std::int64_t> figures_;
   std::vector<Moved> moved_;
   std::vector<Loaded> loaded_;
-  std::int64_t records_ = 0;
+  std::optional<std::vector<StandsFor>> loaded_states_;
+  std::shared_ptr<const order::Records> calls_;
   friend class Looking;
 };
 

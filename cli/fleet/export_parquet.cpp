@@ -36,7 +36,9 @@ int export_parquet(const FleetOptions& options, const std::string& out,
     return exit_usage;
   }
   FleetSummary summary;
-  const schema::Status status = take_fleet(options, **sink, summary);
+  FleetOptions with_paths = options;
+  with_paths.paths = true; // who judges the partitions again has no graph
+  const schema::Status status = take_fleet(with_paths, **sink, summary);
   if (!status.ok())
     complain(status.message(), "what was exported before is there; remove the cause and run the "
                                "same command again: it goes on where it stopped");

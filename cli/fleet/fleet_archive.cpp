@@ -1,6 +1,5 @@
 #include "cli/fleet/fleet_archive.h"
 
-#include "audit/order/paths.h"
 #include "schema/archive.h"
 #include "schema/record_table.h"
 #include "schema/table_text.h"
@@ -93,9 +92,6 @@ schema::Result<FleetArchive> FleetArchive::open(const std::string& dir) {
   auto recording = schema::Recording::open_existing(dir);
   if (!recording.ok()) return recording.status();
   archive.recording_.emplace(std::move(recording).value());
-  const auto without_path = audit::order::transfers_without_path(dir);
-  archive.walked_ = without_path.ok();
-  if (archive.walked_) archive.without_path_ = *without_path;
   const std::string control = dir + "/data/reference/recording.sqlite";
   std::error_code error;
   if (std::filesystem::exists(control, error)) {

@@ -49,22 +49,23 @@ class FleetArchive {
   schema::Result<schema::Query> rows(const FleetTable& table);
 
   // What fleet_archive and the other tables say, given how many rows each table had. The report is
-  // null where nobody audited.
-  std::vector<FactTable> facts(const std::vector<std::int64_t>& rows, const audit::Report* report);
+  // null where nobody audited, and then `without_path` has the transfers that no path of calls
+  // proves, or is null where nobody walked.
+  std::vector<FactTable> facts(const std::vector<std::int64_t>& rows, const audit::Report* report,
+                               const std::vector<std::int64_t>* without_path);
 
  private:
   schema::Status list_tables(bool control);
   schema::Status unfit(const std::string& name) const;
   schema::Status check_types(const FleetTable& table);
-  std::vector<schema::MergedValue> archive_row(std::int64_t rows, const audit::Report* report);
+  std::vector<schema::MergedValue> archive_row(std::int64_t rows, const audit::Report* report,
+                                               bool walked);
   schema::Recording& arm(bool control) { return control ? *control_ : *recording_; }
 
   std::string dir_, id_, tag_manifest_;
   std::optional<schema::Recording> recording_, control_;
   std::vector<FleetTable> tables_;
   std::vector<std::vector<schema::MergedValue>> problems_;
-  bool walked_ = false; // the graph of its calls
-  std::vector<std::int64_t> without_path_;
 };
 
 // The fact tables without rows: what they say and the meaning of their columns.

@@ -108,7 +108,7 @@ const std::vector<FactTable>& fact_tables() {
   return tables;
 }
 
-Row FleetArchive::archive_row(std::int64_t rows, const audit::Report* report) {
+Row FleetArchive::archive_row(std::int64_t rows, const audit::Report* report, bool walked) {
   schema::Recording& r = arm(false);
   Row row = {tag_manifest_,
              dir_,
@@ -124,14 +124,15 @@ Row FleetArchive::archive_row(std::int64_t rows, const audit::Report* report) {
   row.emplace_back(plan.ok() ? plan->study : "");
   row.emplace_back(plan.ok() ? static_cast<std::int64_t>(plan->lengths.size()) : 0);
   row.emplace_back(rows);
-  row.emplace_back(std::int64_t{walked_});
+  row.emplace_back(std::int64_t{walked});
   row.emplace_back(std::int64_t{report != nullptr});
   row.emplace_back(report != nullptr ? audit::verdict_name(report->verdict) : "");
   return row;
 }
 
 std::vector<FactTable> FleetArchive::facts(const std::vector<std::int64_t>& rows,
-                                           const audit::Report* report) {
+                                           const audit::Report* report,
+                                           const std::vector<std::int64_t>* without_path) {
   FactTable archive = empty(0), tables = empty(1), problems = empty(2), verdicts = empty(3),
             findings = empty(4), paths = empty(5);
   std::int64_t all = 0;
@@ -141,17 +142,20 @@ std::vector<FactTable> FleetArchive::facts(const std::vector<std::int64_t>& rows
         {tables_[i].name, std::int64_t{tables_[i].control}, rows[i], names_of(tables_[i])});
   }
   problems.rows = problems_;
-  for (const std::int64_t transfer : without_path_)
-    paths.rows.push_back({transfer});
   if (report != nullptr) {
     for (const audit::RuleReport& r : report->rules) {
+      if (r.name == "order") without_path = &r.without_path;
       verdicts.rows.push_back(
           {r.name, audit::verdict_name(r.verdict), r.observations, joined(r.missing)});
       for (const audit::Finding& f : r.findings)
         findings.rows.push_back({f.rule, f.violation, effect_of(f), f.count, f.words});
     }
   }
-  archive.rows.push_back(archive_row(all, report));
+  if (without_path != nullptr) {
+    for (const std::int64_t transfer : *without_path)
+      paths.rows.push_back({transfer});
+  }
+  archive.rows.push_back(archive_row(all, report, without_path != nullptr));
   // The archive's own row comes last: where it is, everything is.
   return {std::move(tables),   std::move(problems), std::move(verdicts),
           std::move(findings), std::move(paths),    std::move(archive)};

@@ -1,6 +1,7 @@
 #include "cli/fleet/fleet_run.h"
 
 #include "audit/audit.h"
+#include "audit/order/paths.h"
 #include "cli/command.h"
 
 #include <chrono>
@@ -81,7 +82,13 @@ class Taking {
       if (!audited.ok()) return audited.status();
       report = std::move(audited).value();
     }
-    for (const FactTable& facts : archive.facts(counts, report ? &*report : nullptr)) {
+    std::optional<std::vector<std::int64_t>> without_path;
+    if (!report && options_.paths) {
+      auto walked = audit::order::transfers_without_path(archive.dir());
+      if (walked.ok()) without_path = std::move(walked).value();
+    }
+    for (const FactTable& facts : archive.facts(counts, report ? &*report : nullptr,
+                                                without_path ? &*without_path : nullptr)) {
       if (Status s = sink_.facts(facts); !s.ok()) return s;
     }
     rows_ = 0;

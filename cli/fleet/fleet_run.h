@@ -16,6 +16,7 @@ struct FleetOptions {
   std::vector<std::string> dirs;
   std::string list;    // a file with one folder a line, "-": stdin; empty: none
   bool audit = false;  // keep the verdicts of an audit on the spot
+  bool paths = false;  // else, where nobody audits, say which transfers no path of calls proves
   bool strict = false; // stop at the first archive that cannot be taken
   bool quiet = false;
 };

@@ -72,7 +72,7 @@ HITPROOF_BOTH void take_quads(const LeafStage& stage, Quad (&quads)[4]) {
 HITPROOF_BOTH void touch(LeafStage& stage, std::uint64_t from, std::uint32_t bytes) {
 #ifdef __CUDA_ARCH__
   for (std::uint32_t at = 0; at < bytes; at += 64)
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared_address(stage)),
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared_address(stage) + at / 4),
                  "l"(from + at)
                  : "memory");
 #else

@@ -101,11 +101,12 @@ void scan(const std::string& dir, Measured& m) {
 void graph(const std::string& dir, Measured& m) {
   audit::Context context(dir);
   const double begin = now();
-  const audit::order::Records records = audit::order::read_records(context);
+  const auto records = audit::order::records_of(context);
   m.graph_read = now() - begin;
-  const audit::order::Answers found = audit::order::walk(records);
+  const audit::order::Answers found =
+      audit::order::walk(*records, audit::order::numbered(records->records));
   m.seconds = now() - begin - m.graph_read;
-  m.graph_calls = static_cast<double>(records.records.size());
+  m.graph_calls = static_cast<double>(records->records.size());
   m.graph_moments = static_cast<double>(found.visited);
 }
 

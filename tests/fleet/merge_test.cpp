@@ -238,6 +238,24 @@ TEST_F(Merge, VerdictsAreThoseOfTheAudit) {
               ElementsAre("fail"));
 }
 
+// The graph is walked once, in the audit: its answer is the fleet's, and without one there is none.
+TEST_F(Merge, PathsAreThoseOfTheAudit) {
+  const std::string none = archive("none", "DELETE FROM order_op WHERE op BETWEEN 2 AND 8;");
+  const std::string walked = "SELECT paths_walked FROM fleet_archive";
+  const std::string transfers = "SELECT transfer FROM fleet_path ORDER BY transfer";
+  EXPECT_EQ(merge({none}).exit_code, 0);
+  EXPECT_THAT(rows_of(out_, walked), ElementsAre("0"));
+  EXPECT_EQ(number_of(out_, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'fleet_path'"), 0);
+  fs::remove(out_);
+  EXPECT_EQ(merge({"--audit", none}).exit_code, 0);
+  EXPECT_THAT(rows_of(out_, walked), ElementsAre("1"));
+  EXPECT_EQ(rows_of(out_, transfers),
+            rows_of(none + "/data/recording.sqlite",
+                    "SELECT DISTINCT t.transfer FROM transfer t JOIN copy c ON c.transfer = "
+                    "t.transfer AND c.result = 0 ORDER BY t.transfer"))
+      << "no event, no synchronisation: no path";
+}
+
 // Killed at many moments: the file opens, holds whole archives alone, and the same command ends
 // what was begun.
 TEST_F(Merge, AKilledMergeLeavesWholeArchivesAndGoesOn) {

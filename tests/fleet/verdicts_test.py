@@ -118,12 +118,10 @@ def against_the_program(arguments, archives, answers):
         answer = answers[str(archive)]
         check("error" not in answer and answer["verdict"] == local["verdict"], f"{archive.name}: verdict")
         for rule in answer.get("rules", []):
-            # Rule tails gives the reads under that name, and those that showed something as `nonzero`.
-            seen = "nonzero" if rule["name"] == "tails" and "nonzero" in local["tails"] else "observations"
             mine = sorted(map(tuple, rule["findings"]))
             theirs = sorted((f["violation"], f["effect"], f["count"]) for f in local[rule["name"]]["findings"])
             check(mine == theirs and rule["verdict"] == local[rule["name"]]["verdict"] and
-                  rule["observations"] == local[rule["name"]][seen] and
+                  rule["observations"] == local[rule["name"]]["rests_on"] and
                   rule["missing"] == local[rule["name"]]["missing"], f"{archive.name}: rule {rule['name']}")
 
 

@@ -1,7 +1,5 @@
-#include "audit/order/moments.h"
+#include "audit/order/numbers.h"
 
-#include <algorithm>
-#include <tuple>
 #include <unordered_map>
 
 namespace hitproof::audit::order {
@@ -51,14 +49,14 @@ bool names_a_stream(What what) {
 
 } // namespace
 
-Moments moments_of(const std::vector<Record>& records) {
-  Moments out;
+Numbered numbered(const std::vector<Record>& records) {
+  Numbered out;
   Numbering processes, threads, streams, events;
   std::vector<bool> several;
-  out.numbers.resize(records.size());
+  out.of.resize(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) {
     const Record& r = records[i];
-    Numbers& n = out.numbers[i];
+    Numbers& n = out.of[i];
     n.process = processes.of(r.process);
     n.thread = threads.of(r.process, r.thread);
     if (r.event != 0) n.event = events.of(r.process, r.event);
@@ -75,31 +73,14 @@ Moments moments_of(const std::vector<Record>& records) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     const Record& r = records[i];
     const bool of_a_device = r.stream == 0 || r.stream == per_thread_stream;
-    if (!names_a_stream(r.what) || (of_a_device && several[out.numbers[i].process])) continue;
-    out.numbers[i].stream =
+    if (!names_a_stream(r.what) || (of_a_device && several[out.of[i].process])) continue;
+    out.of[i].stream =
         streams.of(r.process, r.stream, r.stream == per_thread_stream ? r.thread : -1);
   }
   out.processes = processes.size();
   out.threads = threads.size();
   out.streams = streams.size();
   out.events = events.size();
-  out.moments.reserve(2 * records.size());
-  for (std::uint32_t i = 0; i < records.size(); ++i) {
-    const Record& r = records[i];
-    if (r.ended > r.began) {
-      out.moments.push_back({r.began, i, Phase::begin});
-      out.moments.push_back({r.ended, i, Phase::end});
-    } else {
-      out.moments.push_back({r.began, i, Phase::fact});
-    }
-  }
-  // Records are in an order that is the same however the rows of a recording lie. Of two calls that
-  // return at once, the one that began later is the inner one.
-  std::sort(out.moments.begin(), out.moments.end(), [](const Moment& a, const Moment& b) {
-    if (a.at != b.at || a.phase != b.phase)
-      return std::tie(a.at, a.phase) < std::tie(b.at, b.phase);
-    return a.phase == Phase::end ? a.record > b.record : a.record < b.record;
-  });
   return out;
 }
 
