@@ -2,6 +2,7 @@
 
 #include "audit/study_tables.h"
 #include "audit/tables.h"
+#include "audit/trials.h"
 
 namespace hitproof::audit {
 
@@ -25,6 +26,8 @@ schema::Result<Dossier> make_dossier(const std::string& dir, const DossierOption
     if (options.timings) {
       d.timings = read_timings(context);
       if (!d.timings.points.empty()) d.tables.push_back(d.timings.table);
+      if (Table trials = trials_table(context); !trials.rows.empty())
+        d.tables.push_back(std::move(trials));
     }
     if (options.coverage) {
       d.coverage = read_coverage(context);

@@ -54,13 +54,6 @@ void Row::into(Table& table) && {
   table.traces.push_back(std::move(traces_));
 }
 
-void Row::behind(Table& table) && {
-  auto& cells = table.rows.back();
-  auto& traces = table.traces.back();
-  cells.insert(cells.end(), cells_.begin(), cells_.end());
-  traces.insert(traces.end(), traces_.begin(), traces_.end());
-}
-
 std::string at(std::string sql, const std::string& where) {
   for (std::size_t place = sql.find('%'); place != std::string::npos;
        place = sql.find('%', place + where.size()))

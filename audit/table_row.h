@@ -21,8 +21,6 @@ class Row {
   // True where every cell behind the first is "-".
   bool says_nothing() const;
   void into(Table& table) &&;
-  // The cells go behind those of the table's last row.
-  void behind(Table& table) &&;
 
  private:
   std::vector<std::string> cells_;

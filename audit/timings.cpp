@@ -4,7 +4,6 @@
 #include "audit/rule.h"
 #include "audit/study_tables.h"
 #include "audit/trace.h"
-#include "audit/trials.h"
 
 #include <cstdlib>
 
@@ -148,8 +147,6 @@ void fill_table(Context& context, Timings& timings, const TimedArms& arms) {
       {"N", "tokens"},         {"OFF recomputed", "ms"}, {"ON recomputed", "ms"},
       {"ON reload", "ms"},     {"TTFT ratio", ""},       {"total ratio", ""},
       {"OFF decode", "tok/s"}, {"ON decode", "tok/s"},   {"fewest in a median", "generations"}};
-  const auto trial_columns = columns_of_trials();
-  t.columns.insert(t.columns.end(), trial_columns.begin(), trial_columns.end());
   for (const std::int64_t n :
        context.numbers("SELECT DISTINCT prompt_tokens FROM " + rows + " ORDER BY prompt_tokens")) {
     std::vector<std::string> row = {std::to_string(n)};
@@ -179,7 +176,6 @@ void fill_table(Context& context, Timings& timings, const TimedArms& arms) {
     traces.push_back(least > 0 ? traced(context, source, fewest) : Trace{});
     t.rows.push_back(std::move(row));
     t.traces.push_back(std::move(traces));
-    add_trials(context, arms, timings.trials ? n : 0, t);
   }
   add_notes(context, timings, rows);
 }

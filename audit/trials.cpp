@@ -1,15 +1,16 @@
 #include "audit/trials.h"
 
+#include "audit/study_tables.h"
 #include "audit/table_row.h"
-#include "audit/tables.h"
+#include "audit/timings.h"
 #include "audit/trace.h"
 
-#include <optional>
+#include <string>
 
 namespace hitproof::audit {
 namespace {
 
-constexpr const char* source = "timings.sql";
+constexpr const char* times_source = "timings.sql";
 
 // What is counted, with the statements that count it: a number, or n of m.
 struct Cell {
@@ -27,8 +28,7 @@ class Trials {
   // What all immediate repeats of one arm did, and what they were credited with.
   static std::string repeats(const std::string& of_arm) {
     return "SELECT CASE WHEN COUNT(DISTINCT v) = 1 THEN MIN(v) WHEN COUNT(*) > 0 THEN 'various' "
-           "END "
-           "FROM (" +
+           "END FROM (" +
            of_arm + ")";
   }
   Cell own_repeats() const { return {repeats(of(arms_.own, did, admitted, repeated)), ""}; }
@@ -43,8 +43,7 @@ class Trials {
         "FROM study_operation o LEFT JOIN admission a ON a.request = o.request LEFT JOIN (SELECT "
         "t.request, COUNT(DISTINCT t.rank) AS ranks FROM transfer t JOIN copy c ON c.transfer = "
         "t.transfer WHERE t.direction = 1 AND c.bytes > 0 AND c.result = 0 GROUP BY t.request) h "
-        "ON "
-        "h.request = o.request WHERE o.warmup = 0 AND o.kind = 'reload' AND o.prompt_tokens = " +
+        "ON h.request = o.request WHERE o.warmup = 0 AND o.kind = 'reload' AND o.prompt_tokens = " +
         length_;
     return {"SELECT COUNT(DISTINCT o.request) " + all +
                 " AND a.source >= 2 AND a.label_boundary = a.computed AND h.ranks = (SELECT "
@@ -97,30 +96,39 @@ class Trials {
 
 } // namespace
 
-std::vector<Column> columns_of_trials() {
-  return {{"measured", "requests"},
-          {"set aside", "requests"},
-          {"OFF repeats", "", false},
-          {"ON repeats", "", false},
-          {"reloads with B = p and H2D on every rank", ""},
-          {"inputs with equal answers", ""}};
-}
-
-void add_trials(Context& context, const TimedArms& arms, std::int64_t prompt_tokens, Table& table) {
-  const Trials trials(arms, prompt_tokens);
-  Row row;
-  if (prompt_tokens == 0) {
-    for (std::size_t i = 0; i < columns_of_trials().size(); ++i)
-      row.words("-");
-  } else {
+Table trials_table(Context& context) {
+  Table t;
+  t.id = "performance_trials";
+  t.title = "Trials: what the requests did, by prompt length";
+  t.columns = {{"N", "tokens"},
+               {"measured", "requests"},
+               {"set aside", "requests"},
+               {"OFF repeats", "", false},
+               {"ON repeats", "", false},
+               {"reloads with B = p and H2D on every rank", ""},
+               {"inputs with equal answers", ""}};
+  const TimedArms arms = timed_arms(context, "", "reference");
+  if (context.fact("study") != "performance" || !arms.own.tells_warmups) return t;
+  for (const std::int64_t n : context.numbers(
+           "SELECT DISTINCT prompt_tokens FROM study_operation ORDER BY prompt_tokens")) {
+    const Trials trials(arms, n);
+    Row row;
+    row.number(context, times_source,
+               "SELECT MAX(prompt_tokens) FROM study_operation WHERE prompt_tokens = " +
+                   std::to_string(n));
     for (const Cell& cell : {trials.measured(), trials.set_aside()})
-      row.number(context, source, cell.n);
+      row.number(context, times_source, cell.n);
     for (const Cell& cell : {trials.control_repeats(), trials.own_repeats()})
-      row.text(context, source, cell.n);
+      row.text(context, times_source, cell.n);
     for (const Cell& cell : {trials.reloads(), trials.agreeing()})
-      row.number_of(context, source, cell.n, cell.m);
+      row.number_of(context, times_source, cell.n, cell.m);
+    std::move(row).into(t);
   }
-  std::move(row).behind(table);
+  t.notes = {
+      "An input is a prompt in all its conditions: cold and repeated in the control arm, cold, "
+      "repeated and reloaded in the candidate.",
+      one_recording_note};
+  return t;
 }
 
 } // namespace hitproof::audit
