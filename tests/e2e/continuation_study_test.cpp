@@ -34,8 +34,8 @@ TEST(ContinuationStudy, RepetitionsPassAndAgree) {
   for (const auto& report : both["repetitions"]) {
     EXPECT_EQ(report["verdict"], "pass");
     // Bridge and three templates at one length, four generations each.
-    EXPECT_EQ(report["rules"]["generations"]["compared"], 16);
-    EXPECT_EQ(report["rules"]["generations"]["equal"], 16);
+    EXPECT_EQ(report["generations"]["compared"], 16);
+    EXPECT_EQ(report["generations"]["equal"], 16);
   }
   const auto plan = schema::read_plan(first + "/data/plan.toml");
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();

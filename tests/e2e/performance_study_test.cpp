@@ -34,8 +34,8 @@ TEST(PerformanceStudy, OrdersTakeTurnsAndWarmUpsAreSetAside) {
     EXPECT_EQ(report["verdict"], "pass");
     EXPECT_EQ(report["reference"], true);
     // Three trials of two lengths, each cold, repeated and reloaded: all against the control arm.
-    EXPECT_EQ(report["rules"]["generations"]["compared"], 18);
-    EXPECT_EQ(report["rules"]["generations"]["reloads_equal"], 6);
+    EXPECT_EQ(report["generations"]["compared"], 18);
+    EXPECT_EQ(report["generations"]["reloads_equal"], 6);
   }
   EXPECT_EQ(order_of_arms(first), "control, candidate");
   EXPECT_EQ(order_of_arms(second), "candidate, control");
