@@ -46,25 +46,30 @@ std::string ledger(const std::string& name, std::size_t bytes, Numbers& numbers)
 }
 
 std::string rules(const std::string& name, std::size_t bytes, Numbers& numbers) {
-  int64_t n = numbers.next(20, 400);
-  std::string out = "规则 " + name + "，起始数 " + text(n) +
-                    "。按顺序使用第一条适用的规则。规则一：大于五百的数减去三百。"
-                    "规则二：偶数除以二，再加七。规则三：奇数乘以三，再加一。\n";
+  // Constants of its own in every text, so that no two share a long passage: where a checkpoint
+  // falls into one, small models forget what came before it.
+  const int64_t most = numbers.next(400, 900), less = numbers.next(150, 390);
+  const int64_t plus = numbers.next(3, 99), times = 2 * numbers.next(1, 3) + 1;
+  const int64_t odd = 2 * numbers.next(0, 49) + 1;
+  int64_t n = numbers.next(20, 999);
+  std::string out = "规则 " + name + "：大于" + text(most) + "的减" + text(less) + "；偶数除以2加" +
+                    text(plus) + "；奇数乘以" + text(times) + "加" + text(odd) + "；从" + text(n) +
+                    "开始，依次用第一条适用的。\n";
   for (int64_t step = 1; out.size() < bytes; ++step) {
     out += "第" + text(step) + "步：现在是" + text(n) + "，";
-    if (n > 500) {
-      n -= 300;
-      out += "大于五百，用规则一，得" + text(n) + "。\n";
+    if (n > most) {
+      n -= less;
+      out += "用规则一，得" + text(n) + "。\n";
     } else if (n % 2 == 0) {
-      n = n / 2 + 7;
-      out += "是偶数，用规则二，得" + text(n) + "。\n";
+      n = n / 2 + plus;
+      out += "用规则二，得" + text(n) + "。\n";
     } else {
-      n = 3 * n + 1;
-      out += "是奇数，用规则三，得" + text(n) + "。\n";
+      n = times * n + odd;
+      out += "用规则三，得" + text(n) + "。\n";
     }
     // The rules lead into circles; a new number begins another chain.
     if (step % 8 == 0) {
-      n = numbers.next(20, 900);
+      n = numbers.next(20, 999);
       out += "换一个数：" + text(n) + "。\n";
     }
   }

@@ -105,13 +105,21 @@ TEST(Prompts, TheLedgersArithmeticHolds) {
 
 TEST(Prompts, TheRulesAreAppliedInOrder) {
   const std::string text = prompt_text("rules", "9000-A", 9000, 42);
-  const std::regex step("现在是(\\d+)，[^，]*，用规则(一|二|三)，得(\\d+)。");
+  std::smatch stated;
+  ASSERT_TRUE(std::regex_search(
+      text, stated,
+      std::regex("：大于(\\d+)的减(\\d+)；偶数除以2加(\\d+)；奇数乘以(\\d+)加(\\d+)；")));
+  const auto constant = [&](int group) { return std::stoll(stated[group]); };
+  const std::regex step("现在是(\\d+)，用规则(一|二|三)，得(\\d+)。");
   int steps = 0;
   for (std::sregex_iterator at(text.begin(), text.end(), step), end; at != end; ++at) {
     const long long n = std::stoll((*at)[1]), result = std::stoll((*at)[3]);
-    const std::string rule = n > 500 ? "一" : n % 2 == 0 ? "二" : "三";
-    EXPECT_EQ((*at)[2], rule) << at->str();
-    EXPECT_EQ(result, n > 500 ? n - 300 : n % 2 == 0 ? n / 2 + 7 : 3 * n + 1) << at->str();
+    const bool large = n > constant(1), even = n % 2 == 0;
+    EXPECT_EQ((*at)[2], large ? "一" : even ? "二" : "三") << at->str();
+    EXPECT_EQ(result, large  ? n - constant(2)
+                      : even ? n / 2 + constant(3)
+                             : n * constant(4) + constant(5))
+        << at->str();
     ++steps;
   }
   EXPECT_GT(steps, 80);
