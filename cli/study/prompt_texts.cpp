@@ -53,8 +53,8 @@ std::string rules(const std::string& name, std::size_t bytes, Numbers& numbers) 
   const int64_t odd = 2 * numbers.next(0, 49) + 1;
   int64_t n = numbers.next(20, 999);
   std::string out = "规则 " + name + "：大于" + text(most) + "的减" + text(less) + "；偶数除以2加" +
-                    text(plus) + "；奇数乘以" + text(times) + "加" + text(odd) + "；从" + text(n) +
-                    "开始，依次用第一条适用的。\n";
+                    text(plus) + "；奇数乘以" + text(times) + "加" + text(odd) +
+                    "；依次用第一条适用的，从" + text(n) + "开始。\n";
   for (int64_t step = 1; out.size() < bytes; ++step) {
     out += "第" + text(step) + "步：现在是" + text(n) + "，";
     if (n > most) {

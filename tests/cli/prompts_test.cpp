@@ -49,6 +49,23 @@ TEST(Prompts, DifferPairwiseWithinTheirFirst64Tokens) {
   }
 }
 
+// A small model forgets: prompts that were alike for long before a checkpoint left tails alike.
+TEST(Prompts, DifferWithin40TokensBeforeEveryCheckpoint) {
+  constexpr uint32_t checkpoint = 128, memory = 40;
+  for (uint32_t end = checkpoint; end <= 3 * checkpoint; end += checkpoint) {
+    std::set<std::vector<int32_t>> before;
+    std::size_t prompts = 0;
+    for (const auto& op : schema::operations_of(continuation(), "control")) {
+      if (op.length < end || (op.kind != std::string("cold") && op.which != 'X' && op.which != 'Y'))
+        continue;
+      const auto ids = make_prompt(op, source);
+      before.insert({ids.begin() + end - memory, ids.begin() + end});
+      ++prompts;
+    }
+    EXPECT_EQ(before.size(), prompts) << "before " << end;
+  }
+}
+
 TEST(Prompts, AreMadeAlikeFromTheSameSeedAlone) {
   const auto op = schema::operations_of(continuation(), "control")[5];
   EXPECT_EQ(op.prompt_template, "ledger");
