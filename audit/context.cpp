@@ -141,6 +141,16 @@ std::vector<std::int64_t> Context::numbers(const std::string& sql) {
   return out;
 }
 
+bool Context::has_column(const std::string& where, const std::string& table,
+                         const std::string& column) {
+  auto q = query("PRAGMA " + (where.empty() ? "main" : where) + ".table_info(" + table + ")");
+  bool found = false;
+  while (q.next())
+    found = found || q.text(1) == column;
+  require(q.status());
+  return found;
+}
+
 std::string Context::fact(const std::string& key, const std::string& fallback) {
   return recording_.get_or(key, fallback);
 }

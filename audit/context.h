@@ -84,6 +84,9 @@ class Context {
   std::vector<std::int64_t> first_row(const std::string& sql, std::size_t columns);
   std::vector<std::int64_t> numbers(const std::string& sql);
   std::string fact(const std::string& key, const std::string& fallback = {});
+  // Whether the arm attached as `where` ("" or "reference") has that column: older recordings lack
+  // those that were added.
+  bool has_column(const std::string& where, const std::string& table, const std::string& column);
 
  private:
   void set_strangers_aside();

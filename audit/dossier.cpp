@@ -2,6 +2,7 @@
 
 #include "audit/study_tables.h"
 #include "audit/tables.h"
+#include "audit/trials.h"
 
 namespace hitproof::audit {
 
@@ -20,9 +21,13 @@ schema::Result<Dossier> make_dossier(const std::string& dir, const DossierOption
     d.tables.push_back(conditions_table(context, d.report));
     d.tables.push_back(numerical_control_table(context, d.report));
     d.tables.push_back(continuation_table(context, d.report));
+    if (Table cases = continuation_cases_table(context); !cases.rows.empty())
+      d.tables.push_back(std::move(cases));
     if (options.timings) {
       d.timings = read_timings(context);
       if (!d.timings.points.empty()) d.tables.push_back(d.timings.table);
+      if (Table trials = trials_table(context); !trials.rows.empty())
+        d.tables.push_back(std::move(trials));
     }
     if (options.coverage) {
       d.coverage = read_coverage(context);

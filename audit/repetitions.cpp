@@ -107,8 +107,9 @@ double rounded(double value) {
 }
 
 // Least, median and most over the values of all members, and the statement that gives them again.
-TimingGroup group_of(const std::vector<Dossier>& members, const std::string& condition,
-                     std::int64_t length, std::vector<double> values) {
+TimingGroup group_of(const std::vector<Dossier>& members, const std::vector<TimedArms>& arms,
+                     const std::string& condition, std::int64_t length,
+                     std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t n = values.size();
   TimingGroup g;
@@ -121,13 +122,12 @@ TimingGroup group_of(const std::vector<Dossier>& members, const std::string& con
   std::string before, all;
   for (std::size_t m = 0; m < members.size(); ++m) {
     const Report& r = members[m].report;
-    const std::string name = m == 0 ? "" : "run" + std::to_string(m + 1);
-    const std::string control = m == 0 ? "reference" : name + "_control";
-    if (m > 0) before += "ATTACH " + sql_quoted(recording_of(r.path)) + " AS " + name + "; ";
-    if (r.has_reference)
-      before += "ATTACH " + sql_quoted(control_of(r.path)) + " AS " + control + "; ";
+    if (m > 0)
+      before += "ATTACH " + sql_quoted(recording_of(r.path)) + " AS " + arms[m].own.where + "; ";
+    if (arms[m].control)
+      before += "ATTACH " + sql_quoted(control_of(r.path)) + " AS " + arms[m].control->where + "; ";
     all += (all.empty() ? "SELECT v FROM (" : ") UNION ALL SELECT v FROM (") +
-           group_values(r.has_reference, name, control, condition, length);
+           group_values(arms[m], condition, length);
   }
   // SQLite attaches ten files at most, two a run; of more runs no one statement gives the numbers.
   constexpr std::size_t most_attached = 5;
@@ -143,6 +143,7 @@ Timings pooled(const std::vector<Dossier>& members, const TogetherOptions& optio
   out.runs = options.names;
   std::vector<std::pair<std::string, std::int64_t>> order;
   std::map<std::pair<std::string, std::int64_t>, std::vector<double>> values;
+  std::vector<TimedArms> arms;
   for (std::size_t m = 0; m < members.size(); ++m) {
     out.delayed |= members[m].timings.delayed;
     if (m == 0) {
@@ -150,6 +151,9 @@ Timings pooled(const std::vector<Dossier>& members, const TogetherOptions& optio
         order.emplace_back(g.condition, g.prompt_tokens);
     }
     Context context(members[m].report.path);
+    // In statements over all of them the first is the file that is opened, the others attached.
+    const std::string name = m == 0 ? "" : "run" + std::to_string(m + 1);
+    arms.push_back(timed_arms(context, name, m == 0 ? "reference" : name + "_control"));
     for (TimingPoint p : read_all_points(context)) {
       const std::pair group(p.condition, p.prompt_tokens);
       if (std::find(order.begin(), order.end(), group) == order.end()) order.push_back(group);
@@ -162,7 +166,7 @@ Timings pooled(const std::vector<Dossier>& members, const TogetherOptions& optio
     }
   }
   for (const auto& group : order)
-    out.groups.push_back(group_of(members, group.first, group.second, values[group]));
+    out.groups.push_back(group_of(members, arms, group.first, group.second, values[group]));
   return out;
 }
 

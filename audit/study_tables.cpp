@@ -18,6 +18,10 @@ std::string first_difference() {
 constexpr const char* checkpoint =
     "(SELECT CAST(value AS INTEGER) FROM %recording WHERE key = 'checkpoint')";
 
+// The id that ends a sequence; NULL where the study did not state it.
+constexpr const char* end_token =
+    "(SELECT CAST(value AS INTEGER) FROM %recording WHERE key = 'end_token')";
+
 // Requests that reload, and those of them for which `holds` is true of admission a and request r.
 std::string reloading(const std::string& holds) {
   return "(SELECT COUNT(DISTINCT a.request) FROM %admission a JOIN %request r ON r.request = "
@@ -53,8 +57,21 @@ std::vector<Count> counts_of_an_arm() {
        "SELECT " + reloading("a.scheduled = r.prompt_tokens - a.label_boundary"),
        "SELECT " + reloading("")},
       {"draft tokens in first batches", "SELECT COALESCE(SUM(drafts), 0) FROM %admission", ""},
+      {"first batches of reloads without a draft, over the ranks",
+       "SELECT COUNT(*) FROM %step_request WHERE transfer <> 0 AND drafts = 0",
+       "SELECT COUNT(*) FROM %step_request WHERE transfer <> 0"},
+      {"end-of-sequence ids in the output",
+       std::string("SELECT CASE WHEN ") + end_token +
+           " IS NOT NULL THEN (SELECT COUNT(*) FROM %study_token WHERE token = " + end_token +
+           ") END",
+       ""},
       {"preemptions", "SELECT COALESCE(SUM(preemptions), 0) FROM %admission", ""},
   };
+}
+
+bool templates_are_told(Context& context) {
+  return context.has_column("", "study_operation", "template") &&
+         context.number("SELECT COUNT(*) FROM study_operation WHERE template = ''") == 0;
 }
 
 // A figure of rule generations, "n of m"; "-" where nothing was compared.
@@ -64,6 +81,74 @@ void put_compared(Row& row, const RuleReport* rule, const char* equal, const cha
   if (!n || !m || rule->figure(compared) == 0) return row.words("-");
   row.put(grouped(rule->figure(equal)) + " of " + grouped(rule->figure(compared)),
           joined(n->trace, m->trace));
+}
+
+// A pair of generations of one case: how many, and how many of them are equal token by token.
+struct Pairs {
+  std::string from; // with the operations as a and b
+  std::string b;    // where the tokens of b are
+  std::string all() const { return "SELECT COUNT(*) " + from; }
+  std::string equal() const {
+    const auto lacks = [](const std::string& here, const char* x, const std::string& there,
+                          const char* y) {
+      return std::string(" AND NOT EXISTS (SELECT 1 FROM ") + here + "study_token s LEFT JOIN " +
+             there + "study_token t ON t.op = " + y +
+             ".op AND t.position = s.position WHERE s.op = " + x +
+             ".op AND (t.token IS NULL OR t.token <> s.token))";
+    };
+    return all() + lacks("", "a", b, "b") + lacks(b, "b", "", "a");
+  }
+};
+
+// One row: all operations on prompts of one template and length.
+void add_case(Context& context, const std::string& name, std::int64_t length, Table& t) {
+  const std::string of_case =
+      "o.template = " + sql_quoted(name) + " AND o.prompt_tokens = " + std::to_string(length);
+  const std::string operations = " FROM study_operation o WHERE " + of_case;
+  const std::string tokens =
+      " FROM study_operation o JOIN study_token t ON t.op = o.op WHERE " + of_case;
+  const std::string reload = " FROM study_operation o JOIN admission a ON a.request = o.request "
+                             "WHERE o.kind = 'reload' AND " +
+                             of_case;
+  Row row;
+  row.text(context, "generations.sql", "SELECT o.template" + operations + " LIMIT 1");
+  for (const std::string& sql :
+       {"SELECT MAX(o.prompt_tokens)" + operations, "SELECT COUNT(*)" + operations,
+        "SELECT COUNT(DISTINCT o.op)" + tokens,
+        "SELECT COUNT(DISTINCT o.prompt)" + operations + " AND o.kind <> 'reset'",
+        "SELECT COUNT(*)" + tokens})
+    row.number(context, "generations.sql", sql);
+  const std::string generated = " AND EXISTS (SELECT 1 FROM study_token WHERE op = o.op)";
+  if (context.has_reference()) {
+    const Pairs arms = {"FROM (SELECT o.op, o.prompt, o.kind" + operations + generated +
+                            ") a JOIN reference.study_operation b ON b.prompt = a.prompt AND "
+                            "b.kind = a.kind",
+                        "reference."};
+    row.number_of(context, "generations_arms.sql", arms.equal(), arms.all());
+  } else {
+    row.words("-");
+  }
+  const Pairs own = {"FROM (SELECT o.op, o.case_index" + operations + generated +
+                         " AND o.kind = 'cold') a JOIN study_operation b ON b.case_index = "
+                         "a.case_index AND b.kind = 'reload'",
+                     ""};
+  row.number_of(context, "generations.sql", own.equal(), own.all());
+  for (const char* column : {"label_boundary", "computed", "scheduled"})
+    row.number(context, "boundary.sql", std::string("SELECT MAX(a.") + column + ")" + reload);
+  row.number(context, "boundary.sql",
+             "SELECT SUM(s.drafts) FROM study_operation o JOIN step_request s ON s.request = "
+             "o.request WHERE s.transfer <> 0 AND o.kind = 'reload' AND " +
+                 of_case);
+  row.number(context, "generations.sql",
+             at(std::string("SELECT CASE WHEN ") + end_token +
+                    " IS NOT NULL THEN (SELECT COUNT(*)" + tokens + " AND t.token = " + end_token +
+                    ") END",
+                ""));
+  row.number(context, "boundary.sql",
+             "SELECT SUM(a.preemptions) FROM study_operation o JOIN admission a ON a.request = "
+             "o.request WHERE " +
+                 of_case);
+  std::move(row).into(t);
 }
 
 } // namespace
@@ -153,12 +238,42 @@ Table continuation_table(Context& context, const Report& report) {
     std::move(reloads).into(t);
     reloads_without_interval = context.fact("checkpoint").empty();
   }
-  t.notes = {
-      "No record names a prompt's template or the end-of-sequence id: templates are not told "
-      "apart, and occurrences of that id are not counted."};
+  if (!templates_are_told(context))
+    t.notes.emplace_back("No record names a prompt's template: templates are not told apart.");
+  if (context.fact("end_token").empty())
+    t.notes.emplace_back("The recording does not state the end-of-sequence id: its occurrences are "
+                         "not counted.");
   if (reloads_without_interval)
     t.notes.emplace_back("The recording does not state the checkpoint interval C.");
   t.notes.emplace_back(one_recording_note);
+  return t;
+}
+
+Table continuation_cases_table(Context& context) {
+  Table t;
+  t.id = "continuation_cases";
+  t.title = "Continuations by template and prompt length";
+  t.columns = {{"template", "", false},
+               {"N", "tokens"},
+               {"operations", "count"},
+               {"generations", "count"},
+               {"distinct inputs", "count"},
+               {"output tokens", "count"},
+               {"equal to the control's", ""},
+               {"reload equal to cold", ""},
+               {"B", "tokens"},
+               {"p", "tokens"},
+               {"scheduled", "tokens"},
+               {"drafts in its first batches", "tokens"},
+               {"end-of-sequence ids", "count"},
+               {"preemptions", "count"}};
+  if (context.fact("study") != "continuation" || !templates_are_told(context)) return t;
+  auto q = context.query("SELECT template, prompt_tokens FROM study_operation GROUP BY template, "
+                         "prompt_tokens ORDER BY MIN(op)");
+  while (q.next())
+    add_case(context, q.text(0), q.integer(1), t);
+  require(q.status());
+  t.notes = {one_recording_note};
   return t;
 }
 

@@ -24,5 +24,8 @@ Table numerical_control_table(Context& context, const Report& report);
 
 // What was generated and compared in each arm.
 Table continuation_table(Context& context, const Report& report);
+// The same by template and prompt length, with what each reload did; no rows where the recording is
+// not of a continuation study.
+Table continuation_cases_table(Context& context);
 
 } // namespace hitproof::audit

@@ -76,7 +76,7 @@ struct Check {
 std::string grouped(std::int64_t number) {
   std::string digits = std::to_string(number < 0 ? -number : number);
   for (std::size_t at = digits.size(); at > 3; at -= 3)
-    digits.insert(at - 3, ",");
+    digits.insert(at - 3, 1, ',');
   return (number < 0 ? "-" : "") + digits;
 }
 

@@ -12,31 +12,35 @@ namespace {
 
 constexpr const char* source = "timings.sql";
 
-// The rows of one arm; `where` is the name under which its recording is attached.
-std::string timed_arm(const std::string& where) {
-  if (where.empty()) return violations_of("timings");
-  std::string sql = violations_of("timings_control");
+std::string inside(const TimedArm& arm, const char* table) {
+  return (arm.where.empty() ? "" : arm.where + ".") + table;
+}
+
+// The rows of one arm, without those that were set aside.
+std::string timed_arm(const TimedArm& arm) {
+  std::string sql = violations_of(arm.where.empty() ? "timings" : "timings_control");
   const std::string name = "reference.";
-  for (std::size_t at = sql.find(name); at != std::string::npos; at = sql.find(name, at + 1))
-    sql.replace(at, name.size(), where + ".");
-  return sql;
+  for (std::size_t at = sql.find(name); at != std::string::npos && !arm.where.empty();
+       at = sql.find(name, at + 1))
+    sql.replace(at, name.size(), arm.where + ".");
+  if (!arm.tells_warmups) return sql;
+  return "(SELECT * FROM " + sql + " WHERE op NOT IN (SELECT op FROM " +
+         inside(arm, "study_operation") + " WHERE warmup <> 0))";
 }
 
 // Both arms under one name, each row with its condition. Attempted path names do not decide what a
-// request did; its admission does.
-std::string timed(bool has_control, const std::string& recording, const std::string& control) {
-  std::string both = timed_arm(recording);
-  if (has_control)
-    both = "(SELECT * FROM " + timed_arm(control) + " UNION ALL SELECT * FROM " + both + ")";
-  return "(SELECT CASE arm WHEN 'control' THEN 'OFF ' ELSE 'ON ' END || CASE path WHEN 0 THEN "
-         "'recomputed' WHEN 1 THEN 'local reuse' WHEN 2 THEN 'external reload' WHEN 3 THEN 'local "
-         "and external' ELSE 'not classified' END AS condition, * FROM " +
-         both + ")";
+// request did; its admission does. The immediate repeat of a prompt stands apart from what was
+// asked for once, whatever it did.
+std::string timed(const TimedArms& arms) {
+  std::string both = timed_arm(arms.own);
+  if (arms.control)
+    both = "(SELECT * FROM " + timed_arm(*arms.control) + " UNION ALL SELECT * FROM " + both + ")";
+  return "(SELECT CASE arm WHEN 'control' THEN 'OFF ' ELSE 'ON ' END || " + path_words("path") +
+         " || CASE kind WHEN 'repeat' THEN ' on repeat' ELSE '' END AS condition, * FROM " + both +
+         ")";
 }
 
-std::string timed(const Context& context) {
-  return timed(context.has_reference(), "", "reference");
-}
+TimedArms own_arms(Context& context) { return timed_arms(context, "", "reference"); }
 
 std::string median_of(const std::string& values) {
   return "(SELECT AVG(v) FROM (SELECT v, ROW_NUMBER() OVER (ORDER BY v) AS place, COUNT(*) OVER () "
@@ -106,16 +110,33 @@ void read_groups(Context& context, Timings& timings, const std::string& rows) {
 }
 
 // OFF divided by ON reload, input by input: the cold run of the same prompt in the control arm.
-std::string ratios(const Context& context, const char* value, std::int64_t length) {
+std::string ratios(const TimedArms& arms, const char* value, std::int64_t length) {
   const std::string v = value;
-  return "SELECT c." + v + " / r." + v + " AS v FROM " + violations_of("timings_control") +
-         " c JOIN " + violations_of("timings") +
+  return "SELECT c." + v + " / r." + v + " AS v FROM " + timed_arm(*arms.control) + " c JOIN " +
+         timed_arm(arms.own) +
          " r ON r.prompt = c.prompt WHERE c.kind = 'cold' AND r.kind = 'reload' AND r.path >= 2 "
          "AND r.prompt_tokens = " +
          std::to_string(length);
 }
 
-void fill_table(Context& context, Timings& timings, const std::string& rows) {
+void add_notes(Context& context, Timings& timings, const std::string& rows) {
+  Table& t = timings.table;
+  if (!timings.trials && context.number("SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM " + rows +
+                                        " GROUP BY arm, kind, prompt)") == 1) {
+    t.notes.emplace_back("No trial is repeated inside the recording, and none is set aside as a "
+                         "warm-up: each prompt was generated once in each way.");
+  }
+  if (timings.trials)
+    t.notes.emplace_back(
+        "Each trial has prompts of its own. Warm-ups are set aside: they are in no "
+        "median and no ratio.");
+  if (const std::string probes = context.fact("probes"); !probes.empty() && probes != "off")
+    t.notes.push_back("Probes were on while these times were taken: " + probes + ".");
+  t.notes.emplace_back(one_recording_note);
+}
+
+void fill_table(Context& context, Timings& timings, const TimedArms& arms) {
+  const std::string rows = timed(arms);
   Table& t = timings.table;
   const std::string device = context.fact("device", "unknown device");
   t.id = "performance";
@@ -135,9 +156,9 @@ void fill_table(Context& context, Timings& timings, const std::string& rows) {
                    std::to_string(n))};
     for (const char* condition : {"OFF recomputed", "ON recomputed", "ON external reload"})
       put(context, row, traces, only(rows, "ttft_ms", condition, n), "%.1f");
-    if (context.has_reference()) {
-      put(context, row, traces, ratios(context, "ttft_ms", n), "%.2f");
-      put(context, row, traces, ratios(context, "total_ms", n), "%.3f");
+    if (arms.control) {
+      put(context, row, traces, ratios(arms, "ttft_ms", n), "%.2f");
+      put(context, row, traces, ratios(arms, "total_ms", n), "%.3f");
     } else {
       row.insert(row.end(), 2, "-");
       traces.resize(traces.size() + 2);
@@ -156,22 +177,28 @@ void fill_table(Context& context, Timings& timings, const std::string& rows) {
     t.rows.push_back(std::move(row));
     t.traces.push_back(std::move(traces));
   }
-  if (context.number("SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM " + rows +
-                     " GROUP BY arm, kind, prompt)") == 1) {
-    t.notes.emplace_back("No trial is repeated inside the recording, and none is set aside as a "
-                         "warm-up: each prompt was generated once in each way.");
-  }
-  if (const std::string probes = context.fact("probes"); !probes.empty() && probes != "off")
-    t.notes.push_back("Probes were on while these times were taken: " + probes + ".");
-  t.notes.emplace_back(one_recording_note);
+  add_notes(context, timings, rows);
 }
 
 } // namespace
 
-std::string group_values(bool has_control, const std::string& recording, const std::string& control,
-                         const std::string& condition, std::int64_t prompt_tokens) {
-  return only(timed(has_control, recording, control.empty() ? "reference" : control), "ttft_ms",
-              condition, prompt_tokens);
+std::string path_words(const std::string& path) {
+  return "CASE " + path +
+         " WHEN 0 THEN 'recomputed' WHEN 1 THEN 'local reuse' WHEN 2 THEN 'external reload' WHEN 3 "
+         "THEN 'local and external' ELSE 'not classified' END";
+}
+
+TimedArms timed_arms(Context& context, const std::string& recording, const std::string& control) {
+  TimedArms arms;
+  arms.own = {recording, context.has_column("", "study_operation", "warmup")};
+  if (context.has_reference())
+    arms.control = {control, context.has_column("reference", "study_operation", "warmup")};
+  return arms;
+}
+
+std::string group_values(const TimedArms& arms, const std::string& condition,
+                         std::int64_t prompt_tokens) {
+  return only(timed(arms), "ttft_ms", condition, prompt_tokens);
 }
 
 std::string spread_of(const std::string& values) {
@@ -180,17 +207,19 @@ std::string spread_of(const std::string& values) {
 }
 
 std::vector<TimingPoint> read_all_points(Context& context) {
-  return points_of(context, timed(context), -1);
+  return points_of(context, timed(own_arms(context)), -1);
 }
 
 Timings read_timings(Context& context) {
   Timings timings;
-  const std::string rows = timed(context);
+  const TimedArms arms = own_arms(context);
+  const std::string rows = timed(arms);
   timings.delayed = context.number("SELECT COUNT(*) FROM transfer_mark WHERE kind = 2") > 0;
   read_points(context, timings, rows);
   if (timings.points.empty()) return timings;
   read_groups(context, timings, rows);
-  fill_table(context, timings, rows);
+  timings.trials = context.fact("study") == "performance" && arms.own.tells_warmups;
+  fill_table(context, timings, arms);
   return timings;
 }
 

@@ -202,8 +202,9 @@ schema::Result<Dossier> put_together(const std::vector<Dossier>& members,
       make.finish(t);
       d.tables.push_back(std::move(t));
     }
-    for (const char* id : {"boundary_matrix", "regression", "numerical_control", "performance",
-                           "entries", "rules", "findings"})
+    for (const char* id :
+         {"boundary_matrix", "regression", "numerical_control", "continuation_cases", "performance",
+          "performance_trials", "entries", "rules", "findings"})
       d.tables.push_back(make.stacked(id));
     std::erase_if(d.tables, [](const Table& t) { return t.rows.empty(); });
     d.timings = timings_together(members, options);

@@ -157,7 +157,10 @@ const Cite cites[] = {
      GENERATED("")},
     {"reference.study_token",
      "position = CAST(:actual AS INTEGER) AND op IN (SELECT c.op FROM study_operation o JOIN "
-     "reference.study_operation c ON c.prompt = o.prompt AND c.kind = o.kind WHERE o.op = :op)",
+     "reference.study_operation c ON c.prompt = o.prompt AND (c.kind = o.kind OR (o.kind = "
+     "'reload' "
+     "AND c.kind = 'cold' AND NOT EXISTS (SELECT 1 FROM reference.study_operation WHERE kind = "
+     "'reload'))) WHERE o.op = :op)",
      GENERATED(" of the control arm")},
 };
 

@@ -1,14 +1,14 @@
-// `hitproof study boundary`: both arms of the boundary study, then the audit of the candidate.
+// `hitproof study`: the arms of a study, then the audit of the last one that ran; each repetition
+// by itself.
 #include "audit/audit.h"
 #include "audit/json.h"
 #include "cli/command.h"
 #include "cli/report_output.h"
-#include "cli/study/boundary.h"
-#include "cli/study/breaks.h"
-#include "cli/study/device_options.h"
 #include "cli/study/interrupt.h"
+#include "cli/study/study_request.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
@@ -33,109 +33,103 @@ int code_of(const Status& status) {
   }
 }
 
+constexpr const char* boundary_examples =
+    "  hitproof study boundary --preset tiny --out out/study\n"
+    "  hitproof study boundary --preset micro --lookup full --probes metadata --out "
+    "out/full\n"
+    "  hitproof study boundary --preset micro --break save-no-wait --out out/broken\n"
+    "  hitproof study boundary --preset paper --device cuda --out out/paper\n"
+    "  hitproof study boundary --preset paper --tp 2 --device cuda --gpus 0,1 --collectives "
+    "nccl --out out/two\n"
+    "  hitproof audit out/study/candidate\n";
+
+constexpr const char* continuation_examples =
+    "  hitproof study continuation --preset micro --repetitions 2 --out out/texts\n"
+    "  hitproof export out/texts/run-1/candidate out/texts/run-2/candidate --repetitions --format "
+    "csv --table continuation_cases\n"
+    "  hitproof study continuation --preset micro --break state-wrong-boundary --out out/broken\n";
+
+constexpr const char* performance_examples =
+    "  hitproof study performance --preset paper --device cuda --repetitions 2 --out out/times\n"
+    "  hitproof export out/times/run-1/candidate out/times/run-2/candidate --repetitions --format "
+    "latex --out out/tables\n"
+    "  hitproof study performance --preset micro --order on-off --tokens 16 --out out/order\n";
+
+// A repetition: its options, its folder, and the archive that is audited at its end.
+struct Run {
+  StudyOptions options;
+  std::string out;
+
+  std::string folder_of(const std::string& arm) const {
+    return out + "/" + (arm == "control" ? "control" : options.candidate_dir);
+  }
+  bool has(const char* arm) const {
+    return std::count(options.arms.begin(), options.arms.end(), arm) != 0;
+  }
+  // The candidate has the control arm inside.
+  std::string audited() const { return folder_of(has("candidate") ? "candidate" : "control"); }
+  // The newest arm that has a recording, or nothing.
+  std::string begun() const {
+    for (auto arm = options.arms.rbegin(); arm != options.arms.rend(); ++arm) {
+      const std::string dir = folder_of(*arm);
+      if (std::filesystem::exists(dir + "/data/recording.sqlite")) return dir;
+    }
+    return {};
+  }
+};
+
+std::vector<Run> runs_of(const StudyRequest& request, bool quiet) {
+  std::vector<Run> runs;
+  bool candidate_first = request.order == "on-off";
+  for (int n = 1; n <= request.repetitions; ++n) {
+    Run run{request.options, request.out};
+    run.options.quiet = quiet;
+    if (request.arms != "both")
+      run.options.arms = {request.arms};
+    else if (candidate_first)
+      run.options.arms = {"candidate", "control"};
+    if (request.repetitions > 1) {
+      run.out += "/run-" + std::to_string(n);
+      run.options.title = "run " + std::to_string(n) + "/" + std::to_string(request.repetitions);
+    }
+    // Only there does the order of the arms matter: what runs second meets a warmer machine.
+    if (request.options.kind == "performance") candidate_first = !candidate_first;
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
 struct StudyCommand : Command {
-  BoundaryOptions options;
-  std::string out, arms = "both";
+  std::vector<StudyForm> forms;
 
   const char* name() const override { return "study"; }
   const char* summary() const override {
     return "Run a study against the reference runtime and audit it";
   }
-  const char* examples() const override {
-    return "  hitproof study boundary --preset tiny --out out/study\n"
-           "  hitproof study boundary --preset micro --lookup full --probes metadata --out "
-           "out/full\n"
-           "  hitproof study boundary --preset micro --break save-no-wait --out out/broken\n"
-           "  hitproof study boundary --preset paper --device cuda --out out/paper\n"
-           "  hitproof study boundary --preset paper --tp 2 --device cuda --gpus 0,1 --collectives "
-           "nccl --out out/two\n"
-           "  hitproof audit out/study/candidate\n";
-  }
+  const char* examples() const override { return boundary_examples; }
 
   void add(CLI::App& app) override {
-    auto* study = app.add_subcommand("boundary", "Lengths around multiples of the checkpoint "
-                                                 "interval: cold, two interposers, reset, reload");
-    study->footer(examples());
     app.require_subcommand(1);
-    study->fallthrough(); // --json and --quiet are the study command's
-    std::vector<std::string> breaks;
-    for (const auto& spec : break_specs())
-      breaks.push_back(spec.name);
-    add_preset_option(*study, options.preset, "Dimensions of the model");
-    add_device_options(*study, options.device, options.gpus);
-    add_rank_options(*study, options.tp, options.collectives);
-    study
-        ->add_option("--lengths", options.lengths,
-                     "Prompt lengths in tokens; default: the nine around 2C and 3C")
-        ->delimiter(',');
-    study
-        ->add_option("--lookup", options.lookup,
-                     "External lookup: strict, or full (the faulty one)")
-        ->check(CLI::IsMember({"strict", "full"}))
-        ->capture_default_str();
-    study->add_option("--arms", arms, "Arms to run")
-        ->check(CLI::IsMember({"control", "candidate", "both"}))
-        ->capture_default_str();
-    study
-        ->add_option("--reference", options.reference,
-                     "Archive of a control arm run before, for --arms candidate")
-        ->type_name("DIR");
-    study->add_option("--tokens", options.tokens, "Tokens to generate per operation")
-        ->check(CLI::Range(1, 4096))
-        ->capture_default_str();
-    study
-        ->add_option("--probes", options.probes,
-                     "What the probe does: all, digests (of pages at both ends, nothing else), "
-                     "metadata (calls and announcements only) or nothing")
-        ->check(CLI::IsMember({"all", "digests", "metadata", "off"}))
-        ->capture_default_str();
-    study
-        ->add_option("--save-delay-ms", options.save_delay_ms,
-                     "Delay put into every save, milliseconds")
-        ->check(CLI::Range(0, 60000))
-        ->capture_default_str();
-    study->add_option("--break", options.break_name, "Break the candidate on purpose")
-        ->check(CLI::IsMember(breaks));
-    study
-        ->add_option("--tail-effect", options.tail_effect,
-                     "Diagnostic: record pooled keys and flip one byte of each tail at the "
-                     "effective or the naive address "
-                     "(may change results), or flip nothing (observe)")
-        ->check(CLI::IsMember({"observe", "effective", "naive"}));
-    study
-        ->add_flag("--other-engine", options.other_engine,
-                   "Test aid: an engine with other weights fills the cache server first")
-        ->group("");
-    study
-        ->add_option("--force-drop", options.force_drop,
-                     "Test aid: the probe loses every n-th page record and counts it")
-        ->check(CLI::Range(0, 1000000))
-        ->group("");
-    study->add_option("--seed", options.seed, "Seed of weights and prompts")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-    study
-        ->add_option(
-            "--out", out,
-            "Folder for the archives (control, candidate); none of them may hold anything yet")
-        ->type_name("DIR")
-        ->required();
+    forms.push_back(add_study_form(app, "boundary",
+                                   "Lengths around multiples of the checkpoint "
+                                   "interval: cold, two interposers, reset, reload",
+                                   boundary_examples));
+    forms.push_back(
+        add_study_form(app, "continuation",
+                       "Long continuations of texts of three kinds, with the operations "
+                       "of the boundary study",
+                       continuation_examples));
+    forms.push_back(add_study_form(app, "performance",
+                                   "Serial times of cold run, repeat and reload, in trials after a "
+                                   "warm-up",
+                                   performance_examples));
   }
 
-  // The newest arm that has a recording, or nothing.
-  std::string begun() const {
-    for (auto arm = options.arms.rbegin(); arm != options.arms.rend(); ++arm) {
-      const std::string dir = out + "/" + (*arm == "control" ? "control" : options.candidate_dir);
-      if (std::filesystem::exists(dir + "/data/recording.sqlite")) return dir;
-    }
-    return {};
-  }
-
-  std::string remedy(const Status& status) const {
-    const std::string dir = begun();
+  static std::string remedy(const Status& status, const Run& run) {
+    const std::string dir = run.begun();
     std::string text;
     if (status.code() == schema::Code::no_space)
-      text = "free room on the disk of " + out +
+      text = "free room on the disk of " + run.out +
              ", or name a folder elsewhere with --out, and run the study again";
     if (!dir.empty())
       text += (text.empty() ? "" : "; ") + ("hitproof inspect " + dir) + " shows what was recorded";
@@ -146,27 +140,52 @@ struct StudyCommand : Command {
     if (status.code() == schema::Code::unsupported)
       return "run it where the message's demand is met, or with --device sim";
     if (status.code() == schema::Code::invalid_argument)
-      return "hitproof study boundary --help lists the options and their ranges";
+      return "hitproof study " + run.options.kind + " --help lists the options and their ranges";
     return "name with --out a new folder where you may write, and run the study again";
   }
 
-  int run() override {
-    if (arms != "both") options.arms = {arms};
-    options.quiet = common.quiet;
-    watch_interrupts();
-    if (Status s = run_boundary(options, out); !s.ok()) {
-      complain(s.message(), remedy(s));
-      return begun().empty() ? exit_usage : code_of(s);
+  // Runs one repetition; its audit goes to stdout, or as JSON behind `document`.
+  int run_one(const Run& run, std::string& document) const {
+    if (Status s = run_study(run.options, run.out); !s.ok()) {
+      complain(s.message(), remedy(s, run));
+      return run.begun().empty() ? exit_usage : code_of(s);
     }
-    const std::string dir =
-        out + "/" + (options.arms.back() == "control" ? "control" : options.candidate_dir);
-    const auto report = audit::audit_archive(dir);
-    if (!report.ok()) return complain_about_archive(report.status(), dir);
+    const auto report = audit::audit_archive(run.audited());
+    if (!report.ok()) return complain_about_archive(report.status(), run.audited());
     if (common.json)
-      std::cout << audit::to_json(*report);
+      document += audit::to_json(*report);
     else
       print_report(*make_output(Format::text, std::cout, common.color), *report);
     return exit_code_of(report->verdict);
+  }
+
+  int run() override {
+    const auto chosen =
+        std::find_if(forms.begin(), forms.end(), [](const auto& f) { return f.app->parsed(); });
+    watch_interrupts();
+    return run_all(runs_of(*chosen->request, common.quiet));
+  }
+
+  // Repetitions stand on their own: what one of them shows is not mended by another. One that did
+  // not come to its end is the last.
+  int run_all(const std::vector<Run>& runs) const {
+    std::string document, archives;
+    int worst = exit_pass;
+    for (const Run& run : runs) {
+      std::string report;
+      const int code = run_one(run, report);
+      if (common.json && report.empty()) return code;
+      document += (document.empty() ? "" : ",\n") + report;
+      if (code == exit_usage || code == exit_damaged) return code;
+      if (code == exit_finding || worst == exit_pass) worst = code;
+      archives += " " + run.audited();
+    }
+    if (common.json)
+      std::cout << (runs.size() == 1 ? document : "{\"repetitions\": [\n" + document + "]}\n");
+    else if (runs.size() > 1)
+      std::cout << "next: hitproof export" << archives
+                << " --repetitions --format html --out exports\n";
+    return worst;
   }
 };
 

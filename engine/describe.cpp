@@ -1,5 +1,6 @@
 #include "engine/describe.h"
 
+#include "engine/front/tokenizer.h"
 #include "engine/model/geometry.h"
 #include "engine/model/preset.h"
 #include "engine/model/profile.h"
@@ -23,6 +24,7 @@ std::string describe_preset(const std::string& preset, int tp,
       {"checkpoint", geometry.block_tokens},
       {"vocabulary", config.vocab},
       {"max_tokens", config.max_positions},
+      {"end_token", end_token},
       {"entries", geometry.entries.size()},
       {"mla_page_bytes", geometry.mla_page},
       {"indexer_page_bytes", geometry.index_page},
@@ -34,6 +36,7 @@ std::string describe_preset(const std::string& preset, int tp,
       {"device_names", device_names},
       {"collectives", collectives},
   };
+  if (encodes_text(config.vocab)) facts["first_byte_token"] = first_byte_token;
   return facts.dump(2);
 }
 

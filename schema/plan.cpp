@@ -149,6 +149,11 @@ Result<Plan> parse_plan(std::string_view toml, std::string_view name) {
   reader.text("study.collectives", &plan.collectives);
   reader.list("study.lengths", &plan.lengths);
   reader.number("study.tokens", &plan.tokens);
+  reader.list("study.templates", &plan.templates);
+  reader.number("study.bridge_length", &plan.bridge_length);
+  reader.number("study.bridge_tokens", &plan.bridge_tokens);
+  reader.number("study.trials", &plan.trials);
+  reader.number("study.warmups", &plan.warmups);
   reader.list("study.arms", &plan.arms);
   reader.text("study.lookup", &plan.lookup);
   reader.text("study.probes", &plan.probes);

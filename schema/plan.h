@@ -31,13 +31,19 @@ struct Acceptance {
 
 struct Plan {
   int format = 1;
-  std::string study = "boundary";
+  std::string study = "boundary"; // or continuation, performance
   std::string preset = "tiny";
   std::string device = "sim";
   std::string device_name;            // as the driver names it; empty: the simulated device
   std::string collectives;            // nccl, or empty: sums in rank order, whatever the way
   std::vector<std::uint32_t> lengths; // prompt tokens, in order of running
   std::uint32_t tokens = 64;          // generated per operation
+  // Of a continuation study: what its prompts are about, and the case of a boundary study that it
+  // begins with (0, 0: none).
+  std::vector<std::string> templates;
+  std::uint32_t bridge_length = 0, bridge_tokens = 0;
+  // Of a performance study: measured trials of each length, after warm-up trials that do not count.
+  std::uint32_t trials = 0, warmups = 0;
   std::vector<std::string> arms = {"control", "candidate"};
   std::string lookup = "strict"; // strict, full
   std::string probes = "all";    // all, digests, metadata, off

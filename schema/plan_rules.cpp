@@ -14,6 +14,9 @@ constexpr std::uint32_t longest_prompt = 1u << 20;
 constexpr std::uint32_t most_tokens = 1u << 16;
 constexpr std::uint32_t longest_delay_ms = 600'000;
 constexpr std::uint32_t most_ranks = 64;
+constexpr std::uint32_t most_trials = 1000;
+// Cases of a study that multiplies lengths: whoever counts its operations has them in memory.
+constexpr std::uint64_t most_cases = 100'000;
 
 Complaint wrong(const char* key, std::string message, Code code = Code::invalid_argument) {
   return PlanComplaint{key, code, std::move(message)};
@@ -80,6 +83,42 @@ Complaint check_profile(const Plan& plan) {
   return {};
 }
 
+// Keys that one kind of study has and no other.
+Complaint check_kind(const Plan& plan) {
+  const bool continuation = plan.study == "continuation", performance = plan.study == "performance";
+  if (auto c = one_of("study.kind", plan.study, {"boundary", "continuation", "performance"}))
+    return c;
+  const auto foreign = [&](const char* key) {
+    return wrong(key, "a study of kind " + plan.study + " has no such key");
+  };
+  if (!continuation && !plan.templates.empty()) return foreign("study.templates");
+  if (!continuation && plan.bridge_length != 0) return foreign("study.bridge_length");
+  if (!continuation && plan.bridge_tokens != 0) return foreign("study.bridge_tokens");
+  if (!performance && plan.trials != 0) return foreign("study.trials");
+  if (!performance && plan.warmups != 0) return foreign("study.warmups");
+  if (continuation) {
+    if (plan.templates.empty()) return wrong("study.templates", "names no template");
+    for (const std::string& name : plan.templates)
+      if (auto c = one_of("study.templates", name, {"ledger", "rules", "code"})) return c;
+    if (has_twice(plan.templates)) return wrong("study.templates", "names a template twice");
+    if (auto c = within("study.bridge_length", plan.bridge_length, 0, longest_prompt)) return c;
+    if (auto c = within("study.bridge_tokens", plan.bridge_tokens, 0, most_tokens)) return c;
+    if ((plan.bridge_length == 0) != (plan.bridge_tokens == 0))
+      return wrong("study.bridge_tokens", "length and tokens of the bridge come together");
+  }
+  if (performance) {
+    if (auto c = within("study.trials", plan.trials, 1, most_trials)) return c;
+    if (auto c = within("study.warmups", plan.warmups, 0, most_trials)) return c;
+  }
+  const std::uint64_t of_a_length = continuation  ? plan.templates.size()
+                                    : performance ? plan.trials + plan.warmups
+                                                  : 0;
+  if (of_a_length * plan.lengths.size() > most_cases)
+    return wrong("study.lengths",
+                 "with them the study has more than " + std::to_string(most_cases) + " cases");
+  return {};
+}
+
 Complaint check_study(const Plan& plan) {
   if (plan.format < 1) return wrong("format", "there is no plan format below 1");
   if (plan.format > 1)
@@ -88,9 +127,9 @@ Complaint check_study(const Plan& plan) {
                      " is newer than this program reads (1); use a newer hitproof",
                  Code::newer_format);
   for (const auto& [key, value] :
-       {std::pair{"study.kind", &plan.study}, std::pair{"study.preset", &plan.preset},
-        std::pair{"study.device", &plan.device}})
+       {std::pair{"study.preset", &plan.preset}, std::pair{"study.device", &plan.device}})
     if (!is_name(*value)) return wrong(key, "\"" + *value + "\" is not a name");
+  if (auto c = check_kind(plan)) return c;
   if (plan.lengths.empty()) return wrong("study.lengths", "names no prompt length");
   for (const std::uint32_t length : plan.lengths)
     if (auto c = within("study.lengths", length, 1, longest_prompt)) return c;

@@ -54,12 +54,22 @@ std::string write_plan(const Plan& plan) {
   line("kind", quoted(plan.study));
   line("preset", quoted(plan.preset));
   line("device", quoted(plan.device));
-  // Left out where they are empty: plans of the simulated device keep their bytes.
+  // Keys of one device or one kind of study are left out where they are empty: other plans keep
+  // their bytes.
   if (!plan.device_name.empty()) line("device_name", quoted(plan.device_name));
   line("tp", std::to_string(plan.tp));
   if (!plan.collectives.empty()) line("collectives", quoted(plan.collectives));
   line("lengths", list(plan.lengths));
   line("tokens", std::to_string(plan.tokens));
+  if (!plan.templates.empty()) line("templates", list(plan.templates));
+  if (plan.bridge_length != 0) {
+    line("bridge_length", std::to_string(plan.bridge_length));
+    line("bridge_tokens", std::to_string(plan.bridge_tokens));
+  }
+  if (plan.trials != 0) {
+    line("trials", std::to_string(plan.trials));
+    line("warmups", std::to_string(plan.warmups));
+  }
   line("arms", list(plan.arms));
   line("lookup", quoted(plan.lookup));
   line("probes", quoted(plan.probes));

@@ -35,17 +35,20 @@ struct Origin {
 // A record with its origin, as read back.
 template <class R> struct Row : R { Origin origin; };
 
-// One operation of a study; see study.md section 1. Written once when it begins and once more when
+// One operation of a study (plan_operations.h). Written once when it begins and once more when
 // it ends (same op: the later one replaces).
 struct StudyOperation {
   std::int64_t op = 0;
   std::string arm; // control, candidate
   std::int64_t case_index = 0;
   std::int64_t prompt_tokens = 0;
-  std::string kind;          // cold, interpose, reset, reload
-  std::string which;         // A, X, Y; empty for a reset
-  std::uint64_t request = 0; // id in table request, 0 where none
-  Digest prompt{};           // SHA-256 of the prompt ids, 4 little-endian bytes each
+  std::string kind;            // cold, interpose, repeat, reset, reload
+  std::string which;           // A, X, Y; empty for a reset
+  std::string prompt_template; // tagged, ledger, rules, code
+  std::int64_t trial = 0;      // number of the trial, 0 where the study has none
+  bool warmup = false;         // it is set aside
+  std::uint64_t request = 0;   // id in table request, 0 where none
+  Digest prompt{};             // SHA-256 of the prompt ids, 4 little-endian bytes each
   std::string tag;
   std::string status; // running, ok, failed
   std::string error;

@@ -3,6 +3,7 @@
 #include "schema/recording_impl.h"
 
 #include <charconv>
+#include <set>
 
 namespace hitproof::schema {
 
@@ -45,8 +46,8 @@ Status Recording::put_operation(const StudyOperation& operation) {
   Status status = impl_->put_operation.prepare(
       impl_->db,
       "INSERT OR REPLACE INTO study_operation (op, arm, case_index, prompt_tokens, kind, "
-      "which, request, prompt, tag, status, error, begin_ns, end_ns) "
-      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      "which, request, prompt, tag, status, error, begin_ns, end_ns, template, trial, warmup) "
+      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   if (!status.ok()) return status;
   sqlite3_stmt* s = impl_->put_operation.get();
   sqlite3_bind_int64(s, 1, operation.op);
@@ -62,6 +63,9 @@ Status Recording::put_operation(const StudyOperation& operation) {
   bind_text(s, 11, operation.error);
   sqlite3_bind_int64(s, 12, static_cast<std::int64_t>(operation.begin_ns));
   sqlite3_bind_int64(s, 13, static_cast<std::int64_t>(operation.end_ns));
+  bind_text(s, 14, operation.prompt_template);
+  sqlite3_bind_int64(s, 15, operation.trial);
+  sqlite3_bind_int64(s, 16, operation.warmup ? 1 : 0);
   return impl_->run(s);
 }
 
@@ -106,9 +110,14 @@ Status Recording::put_process_exit(std::uint32_t pid, std::string_view role, int
 }
 
 Result<std::vector<StudyOperation>> Recording::operations() {
+  // Older recordings have no columns about trials and templates.
+  std::set<std::string> columns;
+  if (Status s = impl_->columns_of("study_operation", &columns); !s.ok()) return s;
+  const bool complete = columns.contains("template");
   Result<Query> rows = query("SELECT op, arm, case_index, prompt_tokens, kind, which, request, "
-                             "prompt, tag, status, error, begin_ns, end_ns "
-                             "FROM study_operation ORDER BY op");
+                             "prompt, tag, status, error, begin_ns, end_ns, " +
+                             std::string(complete ? "template, trial, warmup" : "'', 0, 0") +
+                             " FROM study_operation ORDER BY op");
   if (!rows.ok()) return rows.status();
   std::vector<StudyOperation> operations;
   while (rows->next()) {
@@ -126,6 +135,9 @@ Result<std::vector<StudyOperation>> Recording::operations() {
     o.error = rows->text(10);
     o.begin_ns = static_cast<std::uint64_t>(rows->integer(11));
     o.end_ns = static_cast<std::uint64_t>(rows->integer(12));
+    o.prompt_template = rows->text(13);
+    o.trial = rows->integer(14);
+    o.warmup = rows->integer(15) != 0;
     operations.push_back(std::move(o));
   }
   if (!rows->status().ok()) return rows->status();

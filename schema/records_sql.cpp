@@ -26,9 +26,9 @@ CREATE TABLE IF NOT EXISTS "recording" (
 CREATE TABLE IF NOT EXISTS "study_operation" (
   "op" INTEGER PRIMARY KEY,    -- index: number of the operation, from 0
   "arm" TEXT NOT NULL,         -- text: control, candidate
-  "case_index" INTEGER NOT NULL, -- index: case (prompt length) of the plan, from 0
+  "case_index" INTEGER NOT NULL, -- index: case of the plan, from 0
   "prompt_tokens" INTEGER NOT NULL, -- tokens: N
-  "kind" TEXT NOT NULL,        -- text: cold, interpose, reset, reload
+  "kind" TEXT NOT NULL,        -- text: cold, interpose, repeat, reset, reload
   "which" TEXT NOT NULL,       -- text: prompt A, X or Y; empty for a reset
   "request" INTEGER NOT NULL,  -- id: row of table request, 0 where none
   "prompt" BLOB NOT NULL,      -- sha256: of the prompt ids, each as 4 little-endian bytes
@@ -36,7 +36,10 @@ CREATE TABLE IF NOT EXISTS "study_operation" (
   "status" TEXT NOT NULL,      -- text: running, ok, failed
   "error" TEXT NOT NULL,       -- text: what went wrong, or empty
   "begin_ns" INTEGER NOT NULL, -- ns: when the operation began
-  "end_ns" INTEGER NOT NULL    -- ns: when it ended, 0 while running
+  "end_ns" INTEGER NOT NULL,   -- ns: when it ended, 0 while running
+  "template" TEXT NOT NULL DEFAULT '', -- text: what the prompt is: tagged, ledger, rules, code
+  "trial" INTEGER NOT NULL DEFAULT 0, -- index: trial of a performance study, 0 where there is none
+  "warmup" INTEGER NOT NULL DEFAULT 0 -- 0/1: 1 where the trial is a warm-up, set aside
 );
 
 -- Generated tokens.

@@ -1,7 +1,7 @@
 // Rule generations: token ids, control against candidate and cold against reload.
 #include "audit/rule.h"
 #include "audit/trace.h"
-#include "schema/plan.h"
+#include "schema/plan_operations.h"
 
 #include <set>
 
@@ -17,6 +17,9 @@ const Sentence sentences[] = {
      "index {actual}."},
     {"reload_has_another_length",
      "Operation {op}: {actual} tokens, the cold run generated {expected}.", RestsOn::absence},
+    {"repeat_differs_from_cold",
+     "Operation {op} (N = {expected}): the immediate repeat's answer differs from the cold run's, "
+     "first at index {actual}."},
     {"twin_has_another_prompt",
      "Operation {op}: its prompt is not the cold run's, so the two cannot be compared."},
     {"operation_not_finished", "Operation {op} ({expected}) ended as '{actual}'."},
@@ -38,10 +41,29 @@ const char* const queries[] = {"generations", "generations_arms"};
 
 // Operations that the registered plan asks for; a run that stopped early must not pass with fewer.
 std::int64_t planned_operations(const Context& context) {
-  constexpr std::int64_t operations_a_length = 5; // cold, two interposed, reset, reload
   const auto plan = schema::read_plan(context.dir() + "/data/plan.toml");
-  if (!plan.ok() || plan->study != "boundary") return 0;
-  return operations_a_length * static_cast<std::int64_t>(plan->lengths.size());
+  if (!plan.ok()) return 0;
+  return static_cast<std::int64_t>(
+      schema::totals_of(*plan, context.is_control() ? "control" : "candidate").operations);
+}
+
+// Generations of an arm, each with its place among those of the same prompt and purpose. `where` is
+// the name under which the arm is attached.
+std::string placed(const std::string& where, const std::string& also = "") {
+  return "(SELECT op, prompt, kind, ROW_NUMBER() OVER (PARTITION BY prompt, kind ORDER BY op) AS "
+         "place" +
+         also + " FROM " + where + "study_operation WHERE kind <> 'reset')";
+}
+
+// How many pairs generations_arms.sql compares.
+std::string pairs_sql(const std::string& generated) {
+  const std::string against = ", CASE WHEN kind = 'reload' AND (SELECT COUNT(*) FROM "
+                              "reference.study_operation WHERE kind = "
+                              "'reload') = 0 THEN 'cold' ELSE kind END AS against";
+  return "SELECT COUNT(*) FROM " + placed("", against) + " a JOIN " + placed("reference.") +
+         " b ON b.prompt = a.prompt AND b.kind = a.against AND b.place = a.place JOIN " +
+         generated +
+         " x ON x.op = a.op JOIN (SELECT DISTINCT op FROM reference.study_token) y ON y.op = b.op";
 }
 
 void judge(Context& context, const Rule& rule, RuleReport& report) {
@@ -49,7 +71,9 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   const auto differing = [](std::set<std::int64_t>& into) {
     return [&into](const Violation& v) {
       // Logits are an observation of their own; equal means equal token ids.
-      if (v.effect == Verdict::fail && v.id.find("logits") == std::string::npos && v.subject.op) {
+      // Repeats are not among the reloads that are counted.
+      if (v.effect == Verdict::fail && v.id.find("logits") == std::string::npos &&
+          v.id != "repeat_differs_from_cold" && v.subject.op) {
         into.insert(*v.subject.op);
       }
     };
@@ -63,16 +87,7 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   std::string arms_sql = "SELECT 0";
   if (context.has_reference()) {
     collect(context, rule, "generations_arms", report, differing(arms));
-    arms_sql =
-        "SELECT COUNT(*) FROM (SELECT op, prompt, kind, ROW_NUMBER() OVER (PARTITION BY prompt, "
-        "kind ORDER BY op) AS place "
-        "FROM study_operation WHERE kind <> 'reset') a JOIN (SELECT op, prompt, kind, ROW_NUMBER() "
-        "OVER (PARTITION BY "
-        "prompt, kind ORDER BY op) AS place FROM reference.study_operation WHERE kind <> 'reset') "
-        "b ON b.prompt = a.prompt "
-        "AND b.kind = a.kind AND b.place = a.place JOIN " +
-        generated +
-        " x ON x.op = a.op JOIN (SELECT DISTINCT op FROM reference.study_token) y ON y.op = b.op";
+    arms_sql = pairs_sql(generated);
   } else if (!context.is_control()) {
     report.missing.push_back(
         "there is no control arm to compare with (data/reference/recording.sqlite)");
@@ -84,10 +99,11 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
                              std::to_string(done) + " are recorded");
   }
   const auto without_differing = [&](const std::string& all, const char* query) {
-    return traced(context, std::string(query) + ".sql",
-                  "SELECT (" + all + ") - (SELECT COUNT(DISTINCT op) FROM " + violations_of(query) +
-                      " WHERE " + counts_as_fail(context, rule) +
-                      " AND violation NOT LIKE '%logits%')");
+    return traced(
+        context, std::string(query) + ".sql",
+        "SELECT (" + all + ") - (SELECT COUNT(DISTINCT op) FROM " + violations_of(query) +
+            " WHERE " + counts_as_fail(context, rule) +
+            " AND violation NOT LIKE '%logits%' AND violation <> 'repeat_differs_from_cold')");
   };
   const std::int64_t compared = context.number(arms_sql), twin_count = context.number(twins_sql);
   report.observations = compared + twin_count;
@@ -111,7 +127,7 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
 const Rule generations_rule = {"generations",
                                "Every generated token id, and every token's logits, are equal "
                                "between control and candidate and between cold run "
-                               "and reload.",
+                               "and reload or repeat.",
                                sentences,
                                tables,
                                queries,

@@ -1,17 +1,21 @@
 -- Rule generations, arm against arm: this recording (the candidate) against the reference (the
 -- control), operation by operation. One row a violation; `actual` is the index of the first token
--- that differs.
+-- that differs. A control that never reloads (that of a performance study) generated the prompt of a
+-- reload when it was cold: the two are compared.
 -- Run: sqlite3 data/recording.sqlite -cmd "ATTACH 'data/reference/recording.sqlite' AS reference" < generations_arms.sql
 WITH -- the same prompt for the same purpose, first with first, second with second: the arms may number cases otherwise
+control_reloads AS (SELECT COUNT(*) AS n FROM reference.study_operation WHERE kind = 'reload'),
 candidate AS (
-  SELECT *, ROW_NUMBER() OVER (PARTITION BY prompt, kind ORDER BY op) AS place FROM study_operation
-  WHERE kind <> 'reset'),
+  SELECT o.*, CASE WHEN o.kind = 'reload' AND c.n = 0 THEN 'cold' ELSE o.kind END AS against,
+         ROW_NUMBER() OVER (PARTITION BY o.prompt, o.kind ORDER BY o.op) AS place
+  FROM study_operation o CROSS JOIN control_reloads c
+  WHERE o.kind <> 'reset'),
 control AS (
   SELECT *, ROW_NUMBER() OVER (PARTITION BY prompt, kind ORDER BY op) AS place FROM reference.study_operation
   WHERE kind <> 'reset'),
 pair AS (
   SELECT a.op, b.op AS control_op, a.request, a.begin_ns, a.prompt_tokens
-  FROM candidate a JOIN control b ON b.prompt = a.prompt AND b.kind = a.kind AND b.place = a.place),
+  FROM candidate a JOIN control b ON b.prompt = a.prompt AND b.kind = a.against AND b.place = a.place),
 length AS (SELECT op, COUNT(*) AS tokens FROM study_token GROUP BY op),
 control_length AS (SELECT op, COUNT(*) AS tokens FROM reference.study_token GROUP BY op),
 difference AS (
@@ -36,6 +40,6 @@ SELECT 'candidate_has_another_length', 'fail', p.begin_ns, NULL, NULL, p.request
 UNION ALL
 SELECT 'operation_without_control', 'inconclusive', a.begin_ns, NULL, NULL, a.request, NULL, NULL, a.op, a.kind,
        NULL
-  FROM candidate a LEFT JOIN control b ON b.prompt = a.prompt AND b.kind = a.kind AND b.place = a.place
+  FROM candidate a LEFT JOIN control b ON b.prompt = a.prompt AND b.kind = a.against AND b.place = a.place
   LEFT JOIN control_length l ON l.op = b.op
   WHERE l.tokens IS NULL;

@@ -1,7 +1,7 @@
 // What a fleet says of each archive beside its tables: where it lay, what its plans are, what an
 // audit on the spot answered. A program that reads the fleet alone needs it for the same verdicts.
 #include "cli/fleet/fleet_archive.h"
-#include "schema/plan.h"
+#include "schema/plan_operations.h"
 
 #include <filesystem>
 
@@ -65,6 +65,7 @@ const std::vector<FactTable>& fact_tables() {
         {"control_plan_error", "TEXT", "text", "the same for the control arm's plan"},
         {"plan_study", "TEXT", "text", "kind of the study, empty where there is no plan"},
         {"plan_lengths", "INTEGER", "count", "prompt lengths that the plan asks for"},
+        {"plan_operations", "INTEGER", "count", "operations that it asks of this arm"},
         {"rows", "INTEGER", "count", "rows of all its tables"},
         {"paths_walked", "INTEGER", "0/1", "1 where fleet_path has all that is to be said"},
         {"audited", "INTEGER", "0/1", "1 where it was audited on the spot"},
@@ -123,6 +124,9 @@ Row FleetArchive::archive_row(std::int64_t rows, const audit::Report* report, bo
   const auto plan = schema::read_plan(dir_ + "/data/plan.toml");
   row.emplace_back(plan.ok() ? plan->study : "");
   row.emplace_back(plan.ok() ? static_cast<std::int64_t>(plan->lengths.size()) : 0);
+  row.emplace_back(plan.ok() ? static_cast<std::int64_t>(
+                                   schema::totals_of(*plan, r.get_or("arm", "")).operations)
+                             : 0);
   row.emplace_back(rows);
   row.emplace_back(std::int64_t{walked});
   row.emplace_back(std::int64_t{report != nullptr});

@@ -2,10 +2,11 @@
 
 #include "cli/progress.h"
 #include "cli/study/interrupt.h"
-#include "cli/study/prompts.h"
 #include "cli/study/shared_server.h"
 #include "schema/archive.h"
 #include "schema/clock.h"
+#include "schema/plan_operations.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <sys/wait.h>
@@ -65,6 +66,8 @@ Status store_head(const ArmOptions& o, Recorder& recorder) {
         {"tail_effect", o.plan.tail_effect}};
     for (const auto& [key, value] : facts)
       if (Status s = r.put(key, value); !s.ok()) return s;
+    if (o.facts.end_token >= 0)
+      if (Status s = r.put("end_token", o.facts.end_token); !s.ok()) return s;
     return r.put("checkpoint", static_cast<int64_t>(o.facts.checkpoint));
   });
 }
@@ -75,7 +78,7 @@ class ArmRun {
       : o_(options), recorder_(recorder), engine_(engine) {}
 
   Status run() {
-    const auto operations = operations_of(o_.plan);
+    const auto operations = schema::operations_of(o_.plan, o_.arm);
     uint64_t total = 0;
     for (const auto& op : operations)
       total += cost(op);
@@ -98,30 +101,33 @@ class ArmRun {
   }
 
  private:
-  uint64_t cost(const Operation& op) const {
-    return op.which == ' ' ? 0 : op.length + o_.plan.tokens;
+  static uint64_t cost(const schema::PlannedOperation& op) {
+    return op.generates() ? op.length + op.tokens : 0;
   }
 
-  Status perform(int64_t number, const Operation& op) {
+  Status perform(int64_t number, const schema::PlannedOperation& op) {
     schema::StudyOperation row;
     row.op = number;
     row.arm = o_.arm;
     row.case_index = static_cast<int64_t>(op.case_index);
     row.prompt_tokens = op.length;
     row.kind = op.kind;
+    row.prompt_template = op.prompt_template;
+    row.trial = op.trial;
+    row.warmup = op.warmup;
     row.status = "running";
     std::vector<int32_t> prompt;
-    if (op.which != ' ') {
+    if (op.generates()) {
       row.which = std::string(1, op.which);
       row.tag = o_.arm + "-" + std::to_string(op.length) + "-" + op.which + "-" + op.kind;
-      prompt = make_prompt(op.length, op.which, o_.plan.prompt_seed, o_.facts.vocabulary);
+      prompt = make_prompt(op, prompt_source(o_.plan, o_.facts));
       row.prompt = prompt_sha256(prompt);
     }
     row.begin_ns = schema::now();
     if (Status s = store(row, nullptr); !s.ok()) return s;
     Completion completion;
-    Status done = op.which == ' ' ? engine_.reset_device_cache()
-                                  : engine_.complete(prompt, o_.plan.tokens, row.tag, &completion);
+    Status done = op.generates() ? engine_.complete(prompt, op.tokens, row.tag, &completion)
+                                 : engine_.reset_device_cache();
     row.end_ns = schema::now();
     row.request = completion.request;
     row.status = done.ok() ? "ok" : "failed";
@@ -157,8 +163,9 @@ Status store_exit(Recorder& recorder, const EngineClient& engine_client, int sta
   });
 }
 
-Status copy_reference(const ArmOptions& o, const std::string& dir) {
+Status copy_reference(const ArmOptions& o) {
   if (o.reference.empty()) return Status();
+  const std::string& dir = o.dir;
   std::error_code error;
   fs::create_directories(fs::path(dir) / "data" / "reference", error);
   for (const char* file : {"recording.sqlite", "plan.toml"})
@@ -171,25 +178,22 @@ Status copy_reference(const ArmOptions& o, const std::string& dir) {
   return Status();
 }
 
+Status close_folder(const ArmOptions& o) {
+  auto closed =
+      schema::close_archive(o.dir, {{"Hitproof-Arm", o.arm}, {"Hitproof-Preset", o.plan.preset}});
+  return closed.ok() ? Status() : closed.status();
+}
+
 } // namespace
 
-std::vector<Operation> operations_of(const schema::Plan& plan) {
-  std::vector<Operation> list;
-  for (size_t i = 0; i < plan.lengths.size(); ++i) {
-    const uint32_t n = plan.lengths[i];
-    list.push_back({i, n, "cold", 'A'});
-    list.push_back({i, n, "interpose", 'X'});
-    list.push_back({i, n, "interpose", 'Y'});
-    list.push_back({i, n, "reset", ' '});
-    list.push_back({i, n, "reload", 'A'});
-  }
-  return list;
+PromptSource prompt_source(const schema::Plan& plan, const PresetFacts& facts) {
+  return {plan.prompt_seed, facts.vocabulary, facts.first_byte_token};
 }
 
 uint64_t external_bytes_for(const schema::Plan& plan, const PresetFacts& facts) {
   uint64_t checkpoints = 0; // of one rank
-  for (const auto& op : operations_of(plan))
-    if (op.which != ' ') checkpoints += (op.length + plan.tokens) / facts.checkpoint;
+  for (const auto& op : schema::operations_of(plan, "candidate"))
+    if (op.generates()) checkpoints += (op.length + op.tokens) / facts.checkpoint;
   const uint64_t need = checkpoints * plan.tp * facts.checkpoint_bytes;
   // A sixteenth more, because objects do not cross the pieces in which memory is pinned.
   return std::max(uint64_t{1} << 30, need + need / 16);
@@ -200,7 +204,8 @@ Status run_arm(const ArmOptions& o) {
   if (!created.ok()) return created.status();
   Recorder& recorder = **created;
   if (Status s = store_head(o, recorder); !s.ok()) return s;
-  if (Status s = copy_reference(o, recorder.dir()); !s.ok()) return s;
+  if (!o.reference_follows)
+    if (Status s = copy_reference(o); !s.ok()) return s;
   recorder.start();
 
   const auto environment = recorder.environment(probe_options(o));
@@ -230,9 +235,12 @@ Status run_arm(const ArmOptions& o) {
                                                : "the recording in " + o.dir + " may lack its end");
   }
   if (Status s = recorder.finish("completed"); !s.ok()) return s;
-  auto closed = schema::close_archive(
-      recorder.dir(), {{"Hitproof-Arm", o.arm}, {"Hitproof-Preset", o.plan.preset}});
-  return closed.ok() ? Status() : closed.status();
+  return o.reference_follows ? Status() : close_folder(o);
+}
+
+Status close_arm(const ArmOptions& o) {
+  if (Status s = copy_reference(o); !s.ok()) return s;
+  return close_folder(o);
 }
 
 } // namespace hitproof::cli

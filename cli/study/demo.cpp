@@ -2,8 +2,8 @@
 
 #include "audit/audit.h"
 #include "audit/before_after.h"
-#include "cli/study/boundary.h"
 #include "cli/study/breaks.h"
+#include "cli/study/study.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -34,8 +34,8 @@ Status prepare(const std::string& out) {
   return Status();
 }
 
-BoundaryOptions micro(const DemoOptions& o, uint32_t checkpoint) {
-  BoundaryOptions b;
+StudyOptions micro(const DemoOptions& o, uint32_t checkpoint) {
+  StudyOptions b;
   b.preset = o.broken_preset;
   b.device = o.device;
   b.gpus = o.gpus;
@@ -76,14 +76,14 @@ class Demo {
 
   // Part 1.
   Status sound() {
-    BoundaryOptions b;
+    StudyOptions b;
     b.preset = o_.preset;
     b.device = o_.device;
     b.gpus = o_.gpus;
     b.tokens = o_.tokens;
     b.quiet = o_.quiet;
     b.title = "demo 1/3";
-    if (Status s = run_boundary(b, o_.out); !s.ok()) return s;
+    if (Status s = run_study(b, o_.out); !s.ok()) return s;
     if (Status s = audit_into(o_.out + "/candidate", &result_.candidate); !s.ok()) return s;
     expect(result_.candidate.verdict == audit::Verdict::pass,
            "the strict candidate does not pass: " + result_.candidate.sentence());
@@ -93,7 +93,7 @@ class Demo {
   // Part 2.
   Status faulty_lookup() {
     const uint32_t c = result_.checkpoint;
-    BoundaryOptions b;
+    StudyOptions b;
     b.preset = o_.preset;
     b.device = o_.device;
     b.gpus = o_.gpus;
@@ -106,7 +106,7 @@ class Demo {
     b.arms = {"candidate"};
     b.candidate_dir = "full";
     b.reference = o_.out + "/control";
-    if (Status s = run_boundary(b, o_.out); !s.ok()) return s;
+    if (Status s = run_study(b, o_.out); !s.ok()) return s;
     if (Status s = audit_into(o_.out + "/full", &result_.full); !s.ok()) return s;
     expect(result_.full.verdict == audit::Verdict::fail, "full lookup was not refuted");
     expect(result_.full.reloads.size() == b.lengths.size(),
@@ -128,21 +128,21 @@ class Demo {
     auto facts = preset_facts(o_.broken_preset, o_.device, o_.gpus);
     if (!facts.ok()) return facts.status();
     const std::string out = o_.out + "/broken";
-    BoundaryOptions twin = micro(o_, facts->checkpoint);
+    StudyOptions twin = micro(o_, facts->checkpoint);
     twin.title = "demo 3/3 clean twin";
     twin.candidate_dir = "clean";
-    if (Status s = run_boundary(twin, out); !s.ok()) return s;
+    if (Status s = run_study(twin, out); !s.ok()) return s;
     if (Status s = audit_into(out + "/clean", &result_.clean); !s.ok()) return s;
     expect(result_.clean.verdict == audit::Verdict::pass,
            "the clean twin of the broken engines does not pass: " + result_.clean.sentence());
     for (const auto& spec : break_specs()) {
-      BoundaryOptions b = micro(o_, facts->checkpoint);
+      StudyOptions b = micro(o_, facts->checkpoint);
       b.title = "demo 3/3 " + spec.name;
       b.arms = {"candidate"};
       b.candidate_dir = spec.name;
       b.reference = out + "/control";
       b.break_name = spec.name;
-      if (Status s = run_boundary(b, out); !s.ok()) return s;
+      if (Status s = run_study(b, out); !s.ok()) return s;
       audit::Report report;
       if (Status s = audit_into(out + "/" + spec.name, &report); !s.ok()) return s;
       BrokenResult row{spec.name, spec.what, rules_with(report, audit::Verdict::fail),

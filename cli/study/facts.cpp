@@ -54,6 +54,8 @@ schema::Result<PresetFacts> preset_facts(const std::string& preset, const std::s
   result.max_tokens = facts.value("max_tokens", 0U);
   result.checkpoint_bytes =
       facts.value("attention_bytes_per_chunk", 0ULL) + facts.value("state_and_tail_bytes", 0ULL);
+  result.end_token = facts.value("end_token", -1);
+  result.first_byte_token = facts.value("first_byte_token", -1);
   const auto names = facts.value("device_names", std::set<std::string>());
   for (const auto& name : names)
     result.device_name += (result.device_name.empty() ? "" : ", ") + name;

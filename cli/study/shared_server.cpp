@@ -2,7 +2,7 @@
 
 #include "cli/engine_client.h"
 #include "cli/study/arm.h"
-#include "cli/study/prompts.h"
+#include "schema/plan_operations.h"
 
 #include <atomic>
 #include <unistd.h>
@@ -44,11 +44,12 @@ Status SharedServer::start(const ArmOptions& options, const EngineOptions& engin
   EngineClient primer;
   // The other engine's own processes are not part of the study; the server, which both use, is.
   if (Status s = primer.start(other, {}, logs + "other-engine.log", 600000); !s.ok()) return s;
-  for (uint32_t length : options.plan.lengths) {
+  for (const auto& op : schema::operations_of(options.plan, "candidate")) {
+    if (std::string(op.kind) != "cold") continue;
     Completion ignored;
-    auto prompt = make_prompt(length, 'A', options.plan.prompt_seed, options.facts.vocabulary);
-    if (Status s = primer.complete(prompt, 1, "other-" + std::to_string(length), &ignored); !s.ok())
-      return s;
+    const auto prompt = make_prompt(op, prompt_source(options.plan, options.facts));
+    const std::string tag = "other-" + std::to_string(op.length);
+    if (Status s = primer.complete(prompt, 1, tag, &ignored); !s.ok()) return s;
   }
   primer.stop();
   return Status();

@@ -84,7 +84,7 @@ class CompletionTest : public ::testing::Test {
 TEST_F(CompletionTest, BashKnowsCommandsAndOptions) {
   EXPECT_EQ(in_bash({"hitproof", "in"}), Words{"inspect"});
   EXPECT_EQ(in_bash({"hitproof", "s"}), (Words{"selftest", "serve", "sign", "study"}));
-  EXPECT_EQ(in_bash({"hitproof", "study", ""}), Words{"boundary"});
+  EXPECT_EQ(in_bash({"hitproof", "study", ""}), (Words{"boundary", "continuation", "performance"}));
   EXPECT_EQ(in_bash({"hitproof", "--v"}), Words{"--version"});
   EXPECT_EQ(in_bash({"hitproof", "sign", "--k"}), Words{"--key"});
   EXPECT_EQ(in_bash({"hitproof", "study", "boundary", "--q"}), Words{"--quiet"});
@@ -163,7 +163,7 @@ TEST_F(CompletionTest, OtherShellsReadTheirScripts) {
 TEST_F(CompletionTest, FishAnswers) {
   if (!has_program("fish")) GTEST_SKIP() << "no fish on this machine";
   EXPECT_EQ(in_fish("hitproof insp"), Words{"inspect"});
-  EXPECT_EQ(in_fish("hitproof study "), Words{"boundary"});
+  EXPECT_EQ(in_fish("hitproof study "), (Words{"boundary", "continuation", "performance"}));
   EXPECT_EQ(in_fish("hitproof export --format p"), (Words{"parquet", "pdf", "perfetto"}));
   EXPECT_EQ(in_fish("hitproof study boundary --break save-"),
             (Words{"save-no-producer-wait", "save-no-wait"}));

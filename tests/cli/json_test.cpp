@@ -83,6 +83,10 @@ const std::vector<Asked> all_asked = {
      "hitproof study boundary --preset micro --lengths 255,256 --tokens 4 --save-delay-ms "
      "20 --out {scratch}/s --json --quiet",
      {0, 1, 3}},
+    {"study",
+     "hitproof study performance --preset micro --lengths 255 --tokens 2 --trials 1 --warmups 0 "
+     "--repetitions 2 --out {scratch}/times --json --quiet",
+     {3}},
     // Asked to end as soon as it has said where it listens.
     {"serve", "hitproof serve --preset micro --json --quiet > {scratch}/said & server=$!; for i in "
               "$(seq 600); do grep -q url {scratch}/said && break; sleep 0.1; done; cat "

@@ -48,6 +48,19 @@ class Traces : public ::testing::TestWithParam<const char*> {
              "9 FROM request), 77777, 1, stream, key, rank, direction, token_begin, "
              "token_end, boundary, next_token, pages FROM transfer LIMIT 1");
     }
+    if (which == "continuation") {
+      change(dir_.path(), "INSERT INTO recording VALUES ('study', 'continuation'); INSERT INTO "
+                          "recording VALUES ('end_token', (SELECT MIN(token) FROM study_token)); "
+                          "UPDATE study_operation SET template = CASE case_index WHEN 0 THEN "
+                          "'tagged' ELSE 'ledger' END");
+    }
+    if (which == "performance") {
+      // The first case is the warm-up; another prompt's answer stands as the repeat of the first.
+      change(dir_.path(), "INSERT INTO recording VALUES ('study', 'performance'); UPDATE "
+                          "study_operation SET trial = case_index + 1, warmup = case_index = 0; "
+                          "UPDATE study_operation SET kind = 'repeat', which = 'A' WHERE which = "
+                          "'X'");
+    }
     DossierOptions options;
     options.refuse_damaged = false;
     auto made = make_dossier(dir_.path(), options);
@@ -112,12 +125,15 @@ TEST_P(Traces, GiveTheCellsOfTheTables) {
     expect(g.condition, shown, g.trace);
   }
   EXPECT_TRUE(tables.count("rules") && tables.count("entries") && tables.count("performance"));
+  EXPECT_EQ(tables.count("continuation_cases"),
+            std::string(GetParam()) == "continuation" ? 1u : 0u);
+  EXPECT_EQ(tables.count("performance_trials"), std::string(GetParam()) == "performance" ? 1u : 0u);
   EXPECT_GE(checked_, 30);
 }
 
 INSTANTIATE_TEST_SUITE_P(Archives, Traces,
                          ::testing::Values("good", "full", "short", "dropped", "stranger",
-                                           "control"));
+                                           "control", "continuation", "performance"));
 
 } // namespace
 } // namespace hitproof::cli::testing

@@ -71,6 +71,50 @@ TEST(Plan, NamesNcclAndLeavesRankOrderUnnamed) {
               HasSubstr("plan.toml:3: study.collectives"));
 }
 
+TEST(Plan, KindsOfStudyHaveKeysOfTheirOwn) {
+  Plan texts = some_plan(), trials = some_plan();
+  for (const char* key : {"templates", "bridge", "trials", "warmups"})
+    EXPECT_EQ(write_plan(texts).find(key), std::string::npos) << key;
+  texts.study = "continuation";
+  texts.templates = {"ledger", "rules", "code"};
+  texts.bridge_length = 3583;
+  texts.bridge_tokens = 64;
+  trials.study = "performance";
+  trials.trials = 3;
+  for (const Plan& plan : {texts, trials}) {
+    const Result<Plan> back = parse_plan(write_plan(plan));
+    ASSERT_TRUE(back.ok()) << back.status().to_string();
+    EXPECT_EQ(*back, plan);
+  }
+  EXPECT_NE(plan_sha256(texts), plan_sha256(some_plan()));
+  const std::string begin = "[study]\nlengths = [1]\n";
+  EXPECT_THAT(message_of(begin + "kind = \"speed\"\n"), HasSubstr("plan.toml:3: study.kind"));
+  EXPECT_THAT(message_of(begin + "trials = 3\n"), HasSubstr("plan.toml:3: study.trials"));
+  EXPECT_THAT(message_of(begin + "templates = [\"code\"]\n"), HasSubstr("no such key"));
+  const std::string continued = begin + "kind = \"continuation\"\n";
+  EXPECT_THAT(message_of(continued), HasSubstr("names no template"));
+  EXPECT_THAT(message_of(continued + "templates = [\"verse\"]\n"), HasSubstr("plan.toml:4:"));
+  EXPECT_THAT(message_of(continued + "templates = [\"code\", \"code\"]\n"), HasSubstr("twice"));
+  EXPECT_THAT(message_of(continued + "templates = [\"code\"]\nbridge_tokens = 4\n"),
+              HasSubstr("plan.toml:5: study.bridge_tokens"));
+  const std::string timed = begin + "kind = \"performance\"\n";
+  EXPECT_THAT(message_of(timed), HasSubstr("study.trials"));
+  EXPECT_THAT(message_of(timed + "trials = 1\nwarmups = 2000\n"), HasSubstr("plan.toml:5:"));
+}
+
+TEST(Plan, CasesOfAStudyAreBounded) {
+  Plan plan = some_plan();
+  plan.acceptance = {};
+  plan.study = "performance";
+  plan.trials = 1000;
+  plan.lengths.clear();
+  for (std::uint32_t length = 1; length <= 101; ++length)
+    plan.lengths.push_back(length);
+  EXPECT_THAT(validate_plan(plan).message(), HasSubstr("more than 100000 cases"));
+  plan.lengths.pop_back();
+  EXPECT_TRUE(validate_plan(plan).ok());
+}
+
 TEST(Plan, DefaultsFillWhatIsLeftOut) {
   const Result<Plan> plan = parse_plan("[study]\nlengths = [128]\n");
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();

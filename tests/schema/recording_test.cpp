@@ -104,6 +104,9 @@ TEST(Recording, FactsAndStudyTables) {
   operation.op = 3;
   operation.arm = "candidate";
   operation.kind = "reload";
+  operation.prompt_template = "ledger";
+  operation.trial = 2;
+  operation.warmup = true;
   operation.which = "A";
   operation.status = "running";
   operation.prompt = sha256("x");
