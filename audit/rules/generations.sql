@@ -1,5 +1,6 @@
 -- Rule generations, inside one recording: a reload, and the immediate repeat of a performance study,
--- generate what the cold run of the same prompt generated. One row a violation; `actual` is the index of the first token that differs.
+-- generate what the cold run of the same prompt generated. One row a violation; `actual` is the index
+-- of the first token that differs, or that only one of the two has.
 -- Run: sqlite3 data/recording.sqlite < generations.sql
 WITH
 twin AS (
@@ -32,9 +33,11 @@ SELECT 'reload_has_another_length', 'fail', t.begin_ns, NULL, NULL, t.request, N
 UNION ALL
 SELECT 'repeat_differs_from_cold', 'fail', t.begin_ns, NULL, NULL, t.request, NULL, NULL, t.reload,
        CAST(t.prompt_tokens AS VARCHAR(40)),
-       CAST(CASE WHEN d.token_at IS NULL THEN d.logits_at ELSE d.token_at END AS VARCHAR(40))
-  FROM twin t JOIN difference d ON d.reload = t.reload
-  WHERE t.kind = 'repeat' AND (d.token_at IS NOT NULL OR d.logits_at IS NOT NULL)
+       CAST(COALESCE(d.token_at, d.logits_at, CASE WHEN a.tokens < b.tokens THEN a.tokens ELSE b.tokens END)
+            AS VARCHAR(40))
+  FROM twin t JOIN length a ON a.op = t.cold JOIN length b ON b.op = t.reload
+  LEFT JOIN difference d ON d.reload = t.reload
+  WHERE t.kind = 'repeat' AND (d.token_at IS NOT NULL OR d.logits_at IS NOT NULL OR a.tokens <> b.tokens)
 UNION ALL
 SELECT 'twin_has_another_prompt', 'inconclusive', begin_ns, NULL, NULL, request, NULL, NULL, reload, NULL, NULL
   FROM twin WHERE cold_prompt <> reload_prompt

@@ -97,6 +97,11 @@ std::vector<Mutation> mutations_of_studies() {
       {"generations_repeat_differs", "generations", "repeat_differs_from_cold", fail,
        "another prompt's answer stands as the repeat of the first",
        "UPDATE study_operation SET kind = 'repeat', which = 'A' WHERE op = " INTERPOSED},
+      {"generations_repeat_one_token_less", "generations", "repeat_differs_from_cold", fail,
+       "an immediate repeat lacks the cold run's last token",
+       "DELETE FROM study_token WHERE op = " RELOAD " AND position = " LAST_TOKEN_OF(
+           RELOAD) "; "
+                   "UPDATE study_operation SET kind = 'repeat' WHERE op = " RELOAD},
       {"generations_twin_of_another_prompt", "generations", "twin_has_another_prompt", inconclusive,
        "a reload has another prompt than its cold run",
        "UPDATE study_operation SET prompt = zeroblob(32) WHERE op = " RELOAD},
