@@ -45,7 +45,8 @@ TEST(Geometry, PaperHasTheReleasedModelsCache) {
   EXPECT_EQ(g.state_and_tail_bytes(), 39993344u);
 }
 
-// Block sizes observed in other deployments (docs/model.md 4.2) follow from the same rule.
+// Without drafts, and with seven at two ranks: the block size reported from another deployment
+// (docs/model.md 4.2).
 TEST(Geometry, BlockSizeFollowsRecordAndDrafts) {
   ModelConfig c = find_preset("paper");
   EXPECT_EQ(CacheGeometry(c, 4, 0).block_tokens, 1664);
