@@ -227,6 +227,20 @@ TEST(Citations, TheScanCanFail) {
   fs::remove_all(root);
 }
 
+// Whoever looks for a document finds it in the README's list; the pages of the rules are in theirs.
+TEST(Citations, TheReadmeListsEveryDocument) {
+  const std::string readme = contents(house / "README.md");
+  std::size_t documents = 0;
+  for (const fs::path& file : tree()) {
+    const std::string name = fs::relative(file, house).string();
+    if (file.extension() != ".md" || name == "README.md") continue;
+    if (name.starts_with("docs/rules/") && name != "docs/rules/README.md") continue;
+    ++documents;
+    EXPECT_NE(readme.find("](" + name + ")"), std::string::npos) << name << " is not in the README";
+  }
+  EXPECT_GT(documents, 10U);
+}
+
 // The tests of the tree as suite.name.
 std::set<std::string> tests_of_the_house() {
   static const std::regex test(R"(TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\))");
