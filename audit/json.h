@@ -1,4 +1,4 @@
-// A report as JSON (the words of architecture.md): per rule an object with its figures under their
+// A report as JSON (docs/json/README.md): per rule an object with its figures under their
 // names, its verdict, observations, bound and findings; `bytes` of the page moves; the overall
 // verdict.
 #pragma once

@@ -83,7 +83,7 @@ struct RuleReport {
   const Figure* find_figure(const std::string& figure_name) const;
 };
 
-// One reload in the form of the boundary matrix (study.md, section 2).
+// One reload in the form of the boundary matrix (docs/studies.md 2.2).
 struct ReloadRow {
   std::int64_t request = 0, prompt_tokens = 0;
   std::int64_t label = 0;            // B_label, from the transfers; -1 where the ranks disagree

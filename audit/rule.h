@@ -37,7 +37,7 @@ struct Rule {
   int cost = 0;          // over many records beside the other rules: the dearest begin first
 };
 
-// The ten families in the order of architecture.md section 7, and the cross-check.
+// The ten families (docs/rules/README.md) in the order of every report, and the cross-check.
 std::span<const Rule* const> all_rules() noexcept;
 
 // The text of audit/rules/<name>.sql as embedded at build; null where there is none.

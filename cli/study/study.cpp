@@ -106,7 +106,7 @@ schema::Result<schema::Plan> make_plan(const StudyOptions& o, const PresetFacts&
     if (Status s = check_length(o, facts, length, std::max(o.tokens, o.bridge_tokens)); !s.ok())
       return s;
     if (o.lookup == "full") {
-      // What a complete hit does to a recurrent state: study.md section 2.
+      // What a complete hit does to a recurrent state: docs/studies.md 2.2.
       if (length % facts.checkpoint == 0) plan.acceptance.refuted_lengths.push_back(length);
     }
   }

@@ -1,5 +1,5 @@
 // The sparse-attention sublayer of one rank: latent cache, KPool indexer, attention
-// (glm5-next.md 2.4 and 2.5).
+// (docs/model.md 2.4 and 2.5).
 #pragma once
 
 #include "engine/model/context.h"

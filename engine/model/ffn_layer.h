@@ -1,5 +1,5 @@
 // The feed-forward sublayer of one rank: dense, or routed experts and a shared one
-// (glm5-next.md 2.6).
+// (docs/model.md 2.6).
 #pragma once
 
 #include "engine/model/context.h"

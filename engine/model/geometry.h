@@ -63,7 +63,7 @@ struct CacheGeometry {
   uint64_t index_page = 0;
   uint64_t tail_bytes = 0;      ///< content of a tail page; its stride is index_page
   uint64_t conv_bytes = 0;      ///< first part of a state page: [conv_slots][conv_channels]
-  uint64_t recurrent_bytes = 0; ///< second part: [heads][value][key] fp32
+  uint64_t recurrent_bytes = 0; ///< second part: [heads][key][value] fp32
   uint64_t state_bytes = 0;     ///< S = conv_bytes + recurrent_bytes
   int conv_slots = 0;           ///< 3 + drafts
   int conv_channels = 0;        ///< q | k | v of this rank's heads

@@ -1,5 +1,5 @@
 // The KDA sublayer of one rank: projections, short convolution, recurrence, output gate
-// (glm5-next.md 2.3).
+// (docs/model.md 2.3).
 #pragma once
 
 #include "engine/model/context.h"

@@ -1,5 +1,5 @@
 // The multi-token-prediction layer of one rank: keeps its own caches, proposes the next draft
-// (glm5-next.md 2.7).
+// (docs/model.md 2.7).
 #pragma once
 
 #include "engine/model/dsa_layer.h"

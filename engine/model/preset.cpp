@@ -56,9 +56,9 @@ ModelConfig make_tiny() {
   return c;
 }
 
-// Everything that is cached has the sizes and head counts of the released model (glm5-next.md 4 and
-// 5): KDA heads, latent and its tiles, index key, top-k. Hidden size, query heads, experts and
-// vocabulary are reduced, so that four ranks fit on one device.
+// Everything that is cached has the sizes and head counts of the released model (docs/model.md,
+// section 1): KDA heads, latent and its tiles, index key, top-k. Hidden size, query heads, experts
+// and vocabulary are reduced, so that four ranks fit on one device.
 ModelConfig make_paper() {
   ModelConfig c;
   c.name = "paper";

@@ -1,4 +1,4 @@
-// The 45 layers of one rank with their residual streams (glm5-next.md 2.1 and 2.2).
+// The 45 layers of one rank with their residual streams (docs/model.md 2.1 and 2.2).
 #pragma once
 
 #include "engine/model/dsa_layer.h"

@@ -17,7 +17,8 @@
 
 namespace hitproof::engine {
 
-/// Standard deviations that decide how the synthetic model behaves (study.md, section 2).
+/// Standard deviations that decide how the synthetic model behaves (docs/studies.md, section 7;
+/// values in docs/model.md 3.1).
 struct WeightRecipe {
   float output_gain = 0.08f;     ///< o_proj and down_proj, over sqrt(fan in)
   float query_gain = 2.0f;       ///< q_b_proj and the key half of kv_b_proj

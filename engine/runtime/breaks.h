@@ -1,5 +1,5 @@
-// Engines broken on purpose: each name is one fault that a check must find (docs: broken-engine
-// matrix).
+// Engines broken on purpose: each name is one fault that a check must find (docs/studies.md
+// 5.2).
 #pragma once
 
 #include <string>

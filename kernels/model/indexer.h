@@ -1,4 +1,4 @@
-// KPool sparse indexer: pooled keys, tail ring, scores, selection (glm5-next.md 2.5 and 4.1).
+// KPool sparse indexer: pooled keys, tail ring, scores, selection (docs/model.md 2.5 and 4.1).
 //
 // Pool p = tokens 4p..4p+3. Two encodings, by IndexerShape::exact:
 //   false  the serving caches: tail [2][ring][dim] BF16 (half 0 = ki, half 1 = gs); pooled keys e4m3
@@ -69,7 +69,7 @@ void indexer_load_keys(const IndexerShape& shape, const PagedCache& cache, int p
 constexpr int visible_pools(int64_t t) { return static_cast<int>((t + 1) / index_pool); }
 
 // scores[r][p] = scale_p * sum_h folded[r][h] * relu(codes[r][h] . key_p) for p < pools
-// (glm5-next.md 2.5). scores rows are score_stride floats apart, score_stride >= pools rounded up to
+// (docs/model.md 2.5). scores rows are score_stride floats apart, score_stride >= pools rounded up to
 // 16. block: KernelProfile::indexer_block.
 void indexer_scores(const IndexerShape& shape, const float* codes, int64_t codes_stride,
                     const float* folded, int64_t folded_stride, int rows, const float* packed,

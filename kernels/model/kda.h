@@ -1,4 +1,4 @@
-// Kimi delta attention: short convolution, gates, recurrence, output gate (glm5-next.md 2.3).
+// Kimi delta attention: short convolution, gates, recurrence, output gate (docs/model.md 2.3).
 //
 // A rank's H heads of size d (d a multiple of 8, at most 128). Channels are ordered q | k | v, each
 // [H][d]: C = 3*H*d. All activations fp32. Strides in elements.

@@ -1,4 +1,4 @@
-// The chunked form of KDA (glm5-next.md 2.3). Instead of forming T = (I + A)^-1 it solves for
+// The chunked form of KDA (docs/model.md 2.3). Instead of forming T = (I + A)^-1 it solves for
 // Vn = T (beta (V - K exp(G) S)) by forward substitution, which is the same matrix. Decays between two
 // rows are products of per-token decays, all at most 1: nothing can overflow.
 #include <algorithm>

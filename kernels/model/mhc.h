@@ -1,4 +1,4 @@
-// Manifold-constrained hyper-connections: 4 residual streams and their mixing (glm5-next.md 2.2).
+// Manifold-constrained hyper-connections: 4 residual streams and their mixing (docs/model.md 2.2).
 //
 // Streams X: [rows][4][hidden] fp32, contiguous. mix: [rows][24] fp32 = pre(4) | post(4) |
 // comb(4x4, [source][destination]) after sigmoid and Sinkhorn. All arithmetic is fp32 (no BF16
@@ -54,7 +54,7 @@ void mhc_post_pre(const float* y, int64_t y_stride, const MhcShape& shape, const
                   MhcBlocks blocks, float* streams, int rows, float* mix, float* u_n,
                   int64_t u_stride) noexcept;
 
-// h = (X_0 + X_1 + X_2 + X_3) / 4 (glm5-next.md 2.1 step 4, before the final norm).
+// h = (X_0 + X_1 + X_2 + X_3) / 4 (docs/model.md 2.1, step 4, before the final norm).
 void mhc_mean(const float* streams, int rows, int hidden, float* h, int64_t h_stride) noexcept;
 
 }  // namespace hitproof::kernels

@@ -1,4 +1,4 @@
-// Sparse multi-head latent attention without rotary, absorbed form (glm5-next.md 2.4 and 4.1).
+// Sparse multi-head latent attention without rotary, absorbed form (docs/model.md 2.4 and 4.1).
 //
 // Cache record of a token (scheme fp8_ds_mla): latent e4m3 codes in tiles of `tile`, then one fp32
 // scale a tile = max(max|x| / 448, FLT_MIN), then rope_zeros BF16 zeros. tile == 0: an fp32 record

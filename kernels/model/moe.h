@@ -1,4 +1,4 @@
-// Router, clamped SwiGLU and grouped experts (glm5-next.md 2.6).
+// Router, clamped SwiGLU and grouped experts (docs/model.md 2.6).
 //
 // Experts may be sharded by width: each rank holds `width` of the intermediate channels and its
 // output is a partial sum over ranks. Each row's bits are independent of the other rows: experts are

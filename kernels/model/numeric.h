@@ -33,7 +33,7 @@ void vector_sigmoid(const float* in, float* out, size_t n) noexcept;
 void vector_silu(const float* in, float* out, size_t n) noexcept;
 
 // Natural-order Walsh-Hadamard transform of each row in place, scaled by 1/sqrt(dim); butterflies of
-// stride 1, 2, 4, ... in fp32 (glm5-next.md 2.5). dim is a power of two, 8 to 256.
+// stride 1, 2, 4, ... in fp32 (docs/model.md 2.5). dim is a power of two, 8 to 256.
 void hadamard_rows(float* x, int64_t stride, int rows, int dim) noexcept;
 
 }  // namespace hitproof::kernels

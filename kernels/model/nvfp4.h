@@ -1,4 +1,4 @@
-// Exact dequantisation of quantised weights (glm5-next.md 3.2 and 3.1).
+// Exact dequantisation of quantised weights (docs/model.md 3.2).
 #pragma once
 
 #include <cstdint>

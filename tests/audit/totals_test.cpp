@@ -1,5 +1,5 @@
-// The figures of study.md, recomputed by the auditor from a correct nine-length study; and the
-// faulty lookup's matrix.
+// The figures of docs/studies.md 2.2 and 2.3, recomputed by the auditor from a correct nine-length
+// study; and the faulty lookup's matrix.
 #include "audit/json.h"
 #include "audit/tables.h"
 #include "tests/audit/fixture.h"
@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 // Volumes from the dimensions alone: A bytes of one chunk's attention pages, S of one checkpoint's
-// state and tail pages (study.md, section 8).
+// state and tail pages (docs/model.md 4.5).
 constexpr std::int64_t attention = 12 * static_cast<std::int64_t>(mla_page + index_page);
 constexpr std::int64_t state_sum =
     34 * static_cast<std::int64_t>(mla_page) + 12 * static_cast<std::int64_t>(tail_bytes);

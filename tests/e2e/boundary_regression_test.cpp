@@ -1,5 +1,5 @@
 // The nine-length regression: the instrumented study on preset `tiny`, and every figure that
-// study.md derives, computed here from the dimensions and never from the engine's code.
+// docs/studies.md 2.3 derives, computed here from the dimensions and never from the engine's code.
 #include "tests/e2e/run.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 namespace hitproof::e2e {
 namespace {
 
-// Dimensions of preset `tiny` at four ranks and one draft token (study.md, section 8).
+// Dimensions of preset `tiny` at four ranks and one draft token (docs/model.md 4.2).
 struct Geometry {
   int64_t heads = 3, dim = 64, record = 32, indexer_dim = 32, ring = 4, drafts = 1;
   int64_t state() const { return heads * dim * dim * 4 + 2 * 3 * heads * dim * (3 + drafts); }

@@ -33,7 +33,7 @@ struct Case {
   }
 };
 
-// glm5-next.md 2.3, steps 3 and 6, in double precision.
+// docs/model.md 2.3, steps 3 and 6, in double precision.
 void reference(const Case& c, Doubles* o, Doubles* state) {
   const int d = c.shape.dim, heads = c.shape.heads;
   o->assign(static_cast<size_t>(c.rows) * c.width, 0.0);

@@ -29,7 +29,7 @@ struct Case {
   }
 };
 
-// glm5-next.md 2.2, steps 1 to 5, one token.
+// docs/model.md 2.2, steps 1 to 5, one token.
 void reference_pre(const Case& c, const float* x, double* mix, double* u_n) {
   const int inner = 4 * c.hidden;
   double squares = 0.0;

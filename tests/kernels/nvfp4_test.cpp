@@ -6,7 +6,7 @@
 namespace hitproof::kernels {
 namespace {
 
-// The published unit vector of glm5-next.md 3.2 (layer 3, expert 0, gate_proj): global scale 17280,
+// The published unit vector of docs/model.md 3.2 (layer 3, expert 0, gate_proj): global scale 17280,
 // first six weights.
 TEST(Nvfp4, ReproducesTheUnitVector) {
   const float global_scale = 17280.0f;

@@ -45,7 +45,8 @@ TEST(Geometry, PaperHasTheReleasedModelsCache) {
   EXPECT_EQ(g.state_and_tail_bytes(), 39993344u);
 }
 
-// Block sizes observed in other deployments (glm5-next.md 4.2) follow from the same rule.
+// Without drafts, and with seven at two ranks: the block size reported from another deployment
+// (docs/model.md 4.2).
 TEST(Geometry, BlockSizeFollowsRecordAndDrafts) {
   ModelConfig c = find_preset("paper");
   EXPECT_EQ(CacheGeometry(c, 4, 0).block_tokens, 1664);
@@ -55,7 +56,7 @@ TEST(Geometry, BlockSizeFollowsRecordAndDrafts) {
   EXPECT_EQ(CacheGeometry(c, 2, 7).record_bytes, 516u);
 }
 
-// glm5-next.md 4.1 and 4.2, written out for the released model's cache with one draft token:
+// docs/model.md 4.1 and 4.2, written out for the released model's cache with one draft token:
 //   S = 65,536 (64 / TP) + 6 (8,192 / TP) (3 + k), block = 128 ceil(S / (128 a)), a = 656 bytes;
 //   33 bytes of pooled keys a token, in pages of 64 pools where 64 divides them, else of 32.
 struct Figures {

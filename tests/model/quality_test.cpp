@@ -1,5 +1,5 @@
-// What the studies need of synthetic weights (study.md, section 2): an error of the state reaches
-// the output, decoding does not fall into a fixed point, and drafts are accepted sometimes.
+// What the studies need of synthetic weights (docs/studies.md, section 7): an error of the state
+// reaches the output, decoding does not fall into a fixed point, and drafts are accepted sometimes.
 #include "tests/model/harness.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What each kind of study asks of its arms: the counts of study.md, sections 1, 5 and 6.
+// What each kind of study asks of its arms: the counts of docs/studies.md 2.1 and sections 3 and 4.
 #include "schema/plan_operations.h"
 
 #include <gmock/gmock.h>

@@ -47,7 +47,7 @@ struct StudySpec {
 inline const std::vector<std::uint32_t> nine_lengths = {3583, 3584, 3585, 3587, 3588,
                                                         3589, 5375, 5376, 5377};
 
-// Sizes of the synthetic pages: those of the preset `tiny`, from study.md section 8.
+// Sizes of the synthetic pages: those of the preset `tiny`, docs/model.md 4.2.
 inline constexpr std::uint64_t mla_page = 57'344, index_page = 16'128, state_content = 53'760,
                                tail_bytes = 512;
 
