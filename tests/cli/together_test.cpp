@@ -11,6 +11,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <string_view>
 
 namespace hitproof::cli::testing {
 namespace {
@@ -58,11 +59,11 @@ TogetherOptions named(const std::vector<std::string>& names, bool repetitions) {
   return {names, repetitions};
 }
 
-const Table& table_of(const Dossier& d, const std::string& id) {
+const Table& table_of(const Dossier& d, std::string_view id) {
   for (const Table& t : d.tables) {
     if (t.id == id) return t;
   }
-  throw std::runtime_error("no table " + id);
+  throw std::runtime_error("no table " + std::string(id));
 }
 
 std::string cell(const Table& t, const std::string& row, const std::string& column) {
