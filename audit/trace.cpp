@@ -2,6 +2,7 @@
 
 #include "audit/rule.h"
 #include "audit/screen/screen.h"
+#include "schema/shell_word.h"
 
 namespace hitproof::audit {
 
@@ -106,18 +107,8 @@ std::string name_list(const std::vector<std::string>& names) {
 }
 
 std::string shell_command(const std::string& dir, const std::string& statement) {
-  const auto quoted = [](const std::string& text) {
-    std::string out = "\"";
-    for (const char c : text) {
-      if (c == '"' || c == '\\' || c == '$' || c == '`') out += '\\';
-      out += c;
-    }
-    return out + "\"";
-  };
-  const std::string path = dir + "/data/recording.sqlite";
-  const bool plain = path.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                            "0123456789/._-+=:@,") == std::string::npos;
-  return "sqlite3 -readonly " + (plain ? path : quoted(path)) + " " + quoted(statement);
+  return "sqlite3 -readonly " + schema::shell_word(dir + "/data/recording.sqlite") + " " +
+         schema::shell_word(statement);
 }
 
 } // namespace hitproof::audit
