@@ -87,6 +87,11 @@ counted_together(Context& context, const char* source,
 
 std::string violations_of(const char* query) { return "(" + one_line(rule_sql(query)) + ")"; }
 
+std::string tables_of(const char* query) {
+  const std::string_view sql = rule_sql(query);
+  return one_line(sql.substr(0, sql.find("\nSELECT ")));
+}
+
 std::string counts_as_fail(const Context& context, const Rule& rule) {
   std::vector<std::string> absent;
   if (context.records_are_missing()) {
