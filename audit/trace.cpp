@@ -2,6 +2,7 @@
 
 #include "audit/rule.h"
 #include "audit/screen/screen.h"
+#include "schema/shell_word.h"
 
 namespace hitproof::audit {
 
@@ -86,6 +87,11 @@ counted_together(Context& context, const char* source,
 
 std::string violations_of(const char* query) { return "(" + one_line(rule_sql(query)) + ")"; }
 
+std::string tables_of(const char* query) {
+  const std::string_view sql = rule_sql(query);
+  return one_line(sql.substr(0, sql.find("\nSELECT ")));
+}
+
 std::string counts_as_fail(const Context& context, const Rule& rule) {
   std::vector<std::string> absent;
   if (context.records_are_missing()) {
@@ -106,18 +112,8 @@ std::string name_list(const std::vector<std::string>& names) {
 }
 
 std::string shell_command(const std::string& dir, const std::string& statement) {
-  const auto quoted = [](const std::string& text) {
-    std::string out = "\"";
-    for (const char c : text) {
-      if (c == '"' || c == '\\' || c == '$' || c == '`') out += '\\';
-      out += c;
-    }
-    return out + "\"";
-  };
-  const std::string path = dir + "/data/recording.sqlite";
-  const bool plain = path.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                            "0123456789/._-+=:@,") == std::string::npos;
-  return "sqlite3 -readonly " + (plain ? path : quoted(path)) + " " + quoted(statement);
+  return "sqlite3 -readonly " + schema::shell_word(dir + "/data/recording.sqlite") + " " +
+         schema::shell_word(statement);
 }
 
 } // namespace hitproof::audit

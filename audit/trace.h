@@ -41,6 +41,11 @@ counted_together(Context& context, const char* source,
 // The violations of an embedded query as a table expression, for statements that count them.
 std::string violations_of(const char* query);
 
+// The common table expressions of an embedded query, from its WITH up to the first SELECT that
+// begins a line: what a statement needs in front of it to count their rows. So a figure counts what
+// the query looks at, and not what another text says about it.
+std::string tables_of(const char* query);
+
 // A condition on the rows of violations_of: those that count as fail, given what is missing in this
 // recording (a violation that rests on absence does not where records are missing).
 std::string counts_as_fail(const Context& context, const Rule& rule);

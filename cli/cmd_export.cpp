@@ -4,7 +4,7 @@
 #include "cli/output.h"
 #include "cli/plain_json.h"
 #include "cli/report_output.h"
-#include "cli/whole_file.h"
+#include "schema/whole_file.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -126,7 +126,7 @@ struct ExportCommand : Command {
     return !error;
   }
 
-  static bool keep(WholeFile& file, const std::string& path) {
+  static bool keep(schema::WholeFile& file, const std::string& path) {
     const schema::Status status = file.keep();
     if (!status.ok())
       complain(status.message(), "make room or choose another folder with --out; what is there "
@@ -144,7 +144,7 @@ struct ExportCommand : Command {
     for (const std::string& part : probe->parts(dossier)) {
       if (!only.empty() && part != only) continue;
       const std::string path = folder + "/" + part + "." + probe->suffix();
-      WholeFile file(path);
+      schema::WholeFile file(path);
       make_output(format, file.stream())->part(dossier, part);
       if (!keep(file, path)) return exit_usage;
     }
@@ -193,7 +193,7 @@ struct ExportCommand : Command {
   }
 
   int write_document() const {
-    std::optional<WholeFile> file;
+    std::optional<schema::WholeFile> file;
     std::string path;
     if (!out_dir.empty()) {
       if (!make_folder(out_dir)) return exit_usage;

@@ -2,10 +2,11 @@
 #include "engine/describe.h"
 #include "engine/front/front.h"
 #include "engine/front/options.h"
-#include "engine/runtime/last_words.h"
+#include "engine/installed_library.h"
 #include "engine/runtime/cache_server.h"
 #include "engine/runtime/collectives_choice.h"
 #include "engine/runtime/kernel_library.h"
+#include "engine/runtime/last_words.h"
 #include "engine/runtime/nccl_library.h"
 #include "engine/runtime/rank_process.h"
 #include "engine/sim/reexec.h"
@@ -34,10 +35,7 @@ int refuse(const std::string& text) {
 std::string probe_library() {
   const char* probes = getenv("HITPROOF_PROBES");
   if (!getenv("HITPROOF_DIR") || (probes && std::string(probes) == "off")) return {};
-  const auto program = std::filesystem::read_symlink("/proc/self/exe");
-  return (program.parent_path().parent_path() / "lib/hitproof/libhitproof.so")
-      .lexically_normal()
-      .string();
+  return engine::installed_library("libhitproof.so");
 }
 
 // Puts the process on its device and under the probe: by a preload, hence by executing once more.

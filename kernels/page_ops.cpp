@@ -48,7 +48,7 @@ CompareResult page_compare(const void* a, const void* b, std::size_t n) {
   return result;
 }
 
-std::uint64_t nonzero_bytes(const void* data, std::size_t n) {
+std::uint64_t count_nonzero_bytes(const void* data, std::size_t n) {
   const unsigned char* x = bytes(data);
   const __m256i zero = _mm256_setzero_si256();
   std::uint64_t count = 0;
@@ -142,7 +142,7 @@ void strided_gather(const void* base, const StridedBlock& block, void* out) {
   }
 }
 
-std::uint64_t nonzero_elements(const void* data, std::size_t n, std::size_t element_bytes) {
+std::uint64_t count_nonzero_elements(const void* data, std::size_t n, std::size_t element_bytes) {
   const unsigned char* x = bytes(data);
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < n; ++i, x += element_bytes) {
@@ -154,8 +154,8 @@ std::uint64_t nonzero_elements(const void* data, std::size_t n, std::size_t elem
   return count;
 }
 
-std::uint64_t equal_elements(const void* a, const void* b, std::size_t n,
-                             std::size_t element_bytes) {
+std::uint64_t count_equal_elements(const void* a, const void* b, std::size_t n,
+                                   std::size_t element_bytes) {
   const unsigned char* x = bytes(a);
   const unsigned char* y = bytes(b);
   std::uint64_t count = 0;

@@ -33,8 +33,9 @@ struct CompareResult {
 // Compares n bytes.
 CompareResult page_compare(const void* a, const void* b, std::size_t n);
 
-// Bytes among n that are not zero.
-std::uint64_t nonzero_bytes(const void* data, std::size_t n);
+// How many of n bytes are not zero. (On a device nonzero_mask says which bytes of one word, and its
+// marks are counted: kernels/cuda/device_memory.h.)
+std::uint64_t count_nonzero_bytes(const void* data, std::size_t n);
 
 // Writes poison over n bytes; a last partial word gets the first bytes of its word.
 void poison_fill(void* dst, std::size_t n, std::uint64_t key);
@@ -58,9 +59,10 @@ struct StridedBlock {
 // element_bytes).
 void strided_gather(const void* base, const StridedBlock& block, void* out);
 
-// Elements among n of element_bytes each with any byte not zero; elements equal in a and b.
-std::uint64_t nonzero_elements(const void* data, std::size_t n, std::size_t element_bytes);
-std::uint64_t equal_elements(const void* a, const void* b, std::size_t n,
-                             std::size_t element_bytes);
+// How many of n elements of element_bytes each have any byte that is not zero; how many are equal
+// in a and b.
+std::uint64_t count_nonzero_elements(const void* data, std::size_t n, std::size_t element_bytes);
+std::uint64_t count_equal_elements(const void* a, const void* b, std::size_t n,
+                                   std::size_t element_bytes);
 
 } // namespace hitproof::kernels

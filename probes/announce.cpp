@@ -45,7 +45,8 @@ extern "C" {
 uint32_t hitproof_mode(void) { return recording() ? settings().mode : 0; }
 
 void hitproof_process(const char* role, int rank) {
-  if (recording() && role != nullptr) write_process_record(role, rank);
+  if (!recording() || role == nullptr) return;
+  write_process_record(role[0] != '\0' ? announce_role(role, rank) : announced_role());
 }
 
 void hitproof_meta(const char* name, const char* value) {

@@ -37,7 +37,7 @@ void digest_here(const Transfer& t, const WatchedPage& page, std::uint8_t place,
                  std::uint8_t moment) noexcept {
   const void* const memory = reinterpret_cast<const void*>(address_at(page, place));
   const schema::PageDigests digests = schema::page_digests(memory, page.content, page.bytes);
-  put_digest(t, page, place, moment, digests, kernels::nonzero_bytes(memory, page.content),
+  put_digest(t, page, place, moment, digests, kernels::count_nonzero_bytes(memory, page.content),
              schema::now());
 }
 

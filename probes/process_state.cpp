@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <pthread.h>
-#include <sched.h>
 #include <unistd.h>
 
 namespace hitproof::probes {
@@ -26,9 +25,6 @@ Settings current;
 SpinLock starting;
 std::atomic<bool> hooks_written{false}, forks_watched{false}, ambiguous{false};
 std::atomic<std::uint64_t> libraries_seen{0};
-// The role is set by one announcement and read by flushes.
-char role_text[24];
-std::int32_t role_rank = -1;
 
 std::uint64_t number(const char* name) noexcept {
   const char* text = std::getenv(name);
@@ -73,8 +69,7 @@ void after_fork_in_child() noexcept {
   forget_page_kernels_after_fork();
   forget_transfers_after_fork();
   hooks_written.store(false, std::memory_order_relaxed);
-  std::memset(role_text, 0, sizeof role_text);
-  role_rank = -1;
+  forget_role_after_fork();
   // The child writes its own process record when it has something to record.
   if (activity.load(std::memory_order_relaxed) == Activity::recording) {
     activity.store(Activity::unknown, std::memory_order_release);
@@ -109,11 +104,6 @@ void write_environment() noexcept {
 
 const Settings& settings() noexcept { return current; }
 
-void SpinLock::lock() noexcept {
-  while (held_.exchange(true, std::memory_order_acquire))
-    sched_yield();
-}
-
 void start_recording() noexcept {
   // A hooked call made by the start itself must not start it again.
   static thread_local constinit bool inside = false;
@@ -130,7 +120,7 @@ void start_recording() noexcept {
       if (!forks_watched.exchange(true)) {
         pthread_atfork(nullptr, nullptr, after_fork_in_child);
       }
-      write_process_record("", -1);
+      write_process_record(announced_role());
       meta("probe.version", HITPROOF_VERSION);
       write_environment();
       activity.store(Activity::recording, std::memory_order_release);
@@ -164,15 +154,9 @@ bool stay_out_if_ambiguous() noexcept {
   return true;
 }
 
-bool role_announced() noexcept { return role_text[0] != '\0'; }
-
-void write_process_record(const char* role, std::int32_t rank) noexcept {
-  if (role[0] != '\0') {
-    std::snprintf(role_text, sizeof role_text, "%s", role);
-    role_rank = rank;
-  }
+void write_process_record(const Role& role) noexcept {
   schema::rec::process r;
-  schema::set_text(r.role, role_text);
+  schema::set_text(r.role, schema::get_text(role.text));
   char path[512];
   const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
   if (n > 0) {
@@ -182,7 +166,7 @@ void write_process_record(const char* role, std::int32_t rank) noexcept {
   }
   r.parent = static_cast<std::uint32_t>(getppid());
   r.mode = current.mode;
-  r.rank = role_rank;
+  r.rank = role.rank;
   schema::journal(r);
 }
 

@@ -3,6 +3,9 @@
 // comes first; made anew in a forked child.
 #pragma once
 
+#include "probes/role.h"
+#include "probes/spin_lock.h"
+
 #include <atomic>
 #include <cstdint>
 
@@ -37,35 +40,11 @@ inline bool recording() noexcept {
 // once and from then on only passes calls through. Returns true where that is so.
 bool stay_out_if_ambiguous() noexcept;
 
-// Writes role, rank, executable and mode (again, when the program announces its role).
-void write_process_record(const char* role, std::int32_t rank) noexcept;
-// True once the program has announced a role through hitproof.h.
-bool role_announced() noexcept;
+// Writes role, rank, executable and mode: at the start, and when the program has announced its
+// role.
+void write_process_record(const Role& role) noexcept;
 // Writes the table of hook ids once, when the process first shows that it uses CUDA.
 void write_hook_records_once() noexcept;
-
-// Short critical sections of announcements, allocations and graphs; never on the path of a copy.
-// A forked child starts with all of them open, whatever the parent's threads were doing.
-class SpinLock {
- public:
-  void lock() noexcept;
-  void unlock() noexcept { held_.store(false, std::memory_order_release); }
-  void reset() noexcept { unlock(); }
-
- private:
-  std::atomic<bool> held_{false};
-};
-
-class LockGuard {
- public:
-  explicit LockGuard(SpinLock& lock) noexcept : lock_(lock) { lock_.lock(); }
-  ~LockGuard() { lock_.unlock(); }
-  LockGuard(const LockGuard&) = delete;
-  LockGuard& operator=(const LockGuard&) = delete;
-
- private:
-  SpinLock& lock_;
-};
 
 // In a forked child: what each part has to forget (threads that are gone, locks they held).
 void forget_counters_after_fork() noexcept;

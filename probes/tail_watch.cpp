@@ -57,13 +57,14 @@ void read_tail(hitproof_tail_read_t& t) noexcept {
   kernels::strided_gather(t.effective, layout, effective);
   schema::rec::tail_read r = tail_record(t);
   r.effective_digest = schema::sha256(effective, n * t.element_bytes);
-  r.nonzero = static_cast<std::uint32_t>(kernels::nonzero_elements(effective, n, t.element_bytes));
+  r.nonzero =
+      static_cast<std::uint32_t>(kernels::count_nonzero_elements(effective, n, t.element_bytes));
   if (t.naive != nullptr) {
     kernels::strided_gather(t.naive, contiguous_layout(t), naive);
     r.naive_nonzero =
-        static_cast<std::uint32_t>(kernels::nonzero_elements(naive, n, t.element_bytes));
-    r.naive_equal =
-        static_cast<std::uint32_t>(kernels::equal_elements(effective, naive, n, t.element_bytes));
+        static_cast<std::uint32_t>(kernels::count_nonzero_elements(naive, n, t.element_bytes));
+    r.naive_equal = static_cast<std::uint32_t>(
+        kernels::count_equal_elements(effective, naive, n, t.element_bytes));
   }
   put_page_record(r, schema::now());
 }

@@ -5,13 +5,11 @@
 #include "schema/manifest.h"
 #include "schema/plain_file.h"
 #include "schema/ro_crate.h"
+#include "schema/whole_file.h"
 
-#include <cerrno>
 #include <chrono>
 #include <ctime>
-#include <fcntl.h>
 #include <filesystem>
-#include <unistd.h>
 
 namespace hitproof::schema {
 namespace fs = std::filesystem;
@@ -27,27 +25,8 @@ std::string today() {
   return text;
 }
 
-// `path` with ".new" behind it, on the disk when this returns.
-Status write_fresh(const std::string& path, const std::string& text) {
-  const std::string fresh = path + ".new";
-  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return Status::from_errno(errno, "create " + fresh);
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const ssize_t n = ::write(fd, text.data() + at, text.size() - at);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      const int error = errno;
-      ::close(fd);
-      return Status::from_errno(error, "write " + fresh);
-    }
-    at += static_cast<std::size_t>(n);
-  }
-  const bool synced = ::fsync(fd) == 0;
-  const int error = errno;
-  ::close(fd);
-  return synced ? Status() : Status::from_errno(error, "sync " + fresh);
-}
+// The file's name until the close puts it into its place.
+std::string fresh(const std::string& path) { return path + ".new"; }
 
 using TagFiles = std::vector<std::pair<std::string, std::string>>; // name, text; ascending
 
@@ -59,11 +38,9 @@ Status write_tag_files(const std::string& dir, TagFiles files) {
   files.emplace_back(bag::tag_manifest, bag::write_lines(lines));
   Status status;
   for (const auto& [name, text] : files)
-    if (status.ok()) status = write_fresh(dir + "/" + name, text);
+    if (status.ok()) status = write_synced(fresh(dir + "/" + name), text);
   for (const auto& [name, text] : files)
-    if (status.ok() &&
-        ::rename((dir + "/" + name + ".new").c_str(), (dir + "/" + name).c_str()) != 0)
-      status = Status::from_errno(errno, "rename " + dir + "/" + name + ".new");
+    if (status.ok()) status = put_into_place(fresh(dir + "/" + name), dir + "/" + name);
   return status;
 }
 
@@ -125,8 +102,9 @@ Result<ArchiveInfo> close_archive(const std::string& dir,
   fs::remove_all(dir + "/journal", error);
 
   // From here until the tag manifest is renamed the bag counts as not closed.
-  if (Status status = write_fresh(dir + "/" + bag::tag_manifest, ""); !status.ok()) return status;
-  fs::remove(dir + "/" + bag::tag_manifest, error);
+  const std::string tag_manifest = dir + "/" + bag::tag_manifest;
+  if (Status status = write_synced(fresh(tag_manifest), ""); !status.ok()) return status;
+  fs::remove(tag_manifest, error);
   ArchiveInfo info;
   const Result<std::vector<bag::File>> files = list_payload(dir);
   if (!files.ok()) return files.status();

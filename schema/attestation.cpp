@@ -3,9 +3,9 @@
 #include "schema/archive.h"
 #include "schema/bag.h"
 #include "schema/plain_file.h"
+#include "schema/whole_file.h"
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace hitproof::schema {
@@ -90,14 +90,8 @@ Status attest(const std::string& dir, const TestResult& result, const SigningKey
   if (!statement.ok()) return statement.status();
   const auto envelope = seal(payload_type, std::move(*statement), key);
   if (!envelope.ok()) return envelope.status();
-  // Made elsewhere and moved: half an envelope would be a damaged one.
-  const std::string fresh = path + ".new";
-  std::ofstream file(fresh, std::ios::binary);
-  file << write_envelope(*envelope);
-  file.close();
-  if (!file) return Status::from_errno(errno, "write " + fresh);
-  fs::rename(fresh, path, error);
-  return error ? Status::from_errno(error.value(), "rename " + fresh) : Status();
+  // Half an envelope would be a damaged one.
+  return write_whole(path, write_envelope(*envelope));
 }
 
 Result<Claim> read_statement(const Envelope& envelope, const Digest& manifest,

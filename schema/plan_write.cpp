@@ -1,11 +1,10 @@
 // The canonical text of a plan: fixed order, every key, one way to write each value.
 #include "schema/bag.h"
 #include "schema/plan.h"
+#include "schema/whole_file.h"
 
-#include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 namespace hitproof::schema {
 namespace {
@@ -122,10 +121,8 @@ Result<Digest> store_plan(const std::string& dir, const Plan& plan) {
     std::error_code error;
     std::filesystem::create_directories(dir + "/data", error);
     if (error) return Status::from_errno(error.value(), "make " + dir + "/data");
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) return Status::from_errno(errno, "write " + path);
+    // Half a plan would be another plan than the one that the next start brings.
+    if (Status written = write_whole(path, text); !written.ok()) return written;
   }
   return sha256(text);
 }

@@ -1,5 +1,7 @@
 #include "schema/signing_key.h"
 
+#include "schema/whole_file.h"
+
 #include <cerrno>
 #include <fcntl.h>
 #include <fstream>
@@ -36,11 +38,7 @@ Status write_new(const std::string& path, const std::string& text, mode_t mode) 
   if (fd < 0 && errno == EEXIST)
     return Status(Code::invalid_argument, path + " exists; a key is never overwritten");
   if (fd < 0) return Status::from_errno(errno, "create " + path);
-  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                       ::fsync(fd) == 0;
-  const int error = errno;
-  ::close(fd);
-  return written ? Status() : Status::from_errno(error, "write " + path);
+  return write_synced(fd, text, path);
 }
 
 template <class Read>

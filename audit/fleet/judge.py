@@ -66,6 +66,10 @@ class Judge:
         found = self.world.rows(sql)
         return fallback if not found or found[0][0] is None else int(found[0][0])
 
+    def tables_of(self, query):
+        """A query's common table expressions: up to the first SELECT that begins a line."""
+        return re.split("^SELECT ", self.queries[query], maxsplit=1, flags=re.MULTILINE)[0]
+
     def integer_fact(self, key, fallback):
         text = self.facts.get(key, "")
         return int(text) if re.fullmatch(r"-?\d+", text) else fallback
@@ -177,15 +181,9 @@ class Judge:
         compared = 0
         if self.has_control:
             self.collect(rule, "generations_arms")
-            placed = ("(SELECT op, prompt, kind, ROW_NUMBER() OVER (PARTITION BY prompt, kind ORDER BY op) AS place "
-                      "FROM {}study_operation WHERE kind <> 'reset')")
-            compared = self.number(
-                f"SELECT COUNT(*) FROM {placed.format('')} a CROSS JOIN (SELECT COUNT(*) AS n FROM "
-                f"reference.study_operation WHERE kind = 'reload') r JOIN {placed.format('reference.')} b "
-                "ON b.prompt = a.prompt AND b.place = a.place AND "
-                "b.kind = CASE WHEN a.kind = 'reload' AND r.n = 0 THEN 'cold' ELSE a.kind END "
-                f"JOIN {generated} x ON x.op = a.op "
-                "JOIN (SELECT DISTINCT op FROM reference.study_token) y ON y.op = b.op")
+            compared = self.number(self.tables_of("generations_arms") +
+                                   "SELECT COUNT(*) FROM pair p JOIN length a ON a.op = p.op "
+                                   "JOIN control_length b ON b.op = p.control_op")
         elif not self.is_control:
             rule.missing.append(NO_CONTROL)
         planned = self.world.archive.get("plan_operations") or 0

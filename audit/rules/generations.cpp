@@ -47,23 +47,11 @@ std::int64_t planned_operations(const Context& context) {
       schema::totals_of(*plan, context.is_control() ? "control" : "candidate").operations);
 }
 
-// Generations of an arm, each with its place among those of the same prompt and purpose. `where` is
-// the name under which the arm is attached.
-std::string placed(const std::string& where, const std::string& also = "") {
-  return "(SELECT op, prompt, kind, ROW_NUMBER() OVER (PARTITION BY prompt, kind ORDER BY op) AS "
-         "place" +
-         also + " FROM " + where + "study_operation WHERE kind <> 'reset')";
-}
-
-// How many pairs generations_arms.sql compares.
-std::string pairs_sql(const std::string& generated) {
-  const std::string against = ", CASE WHEN kind = 'reload' AND (SELECT COUNT(*) FROM "
-                              "reference.study_operation WHERE kind = "
-                              "'reload') = 0 THEN 'cold' ELSE kind END AS against";
-  return "SELECT COUNT(*) FROM " + placed("", against) + " a JOIN " + placed("reference.") +
-         " b ON b.prompt = a.prompt AND b.kind = a.against AND b.place = a.place JOIN " +
-         generated +
-         " x ON x.op = a.op JOIN (SELECT DISTINCT op FROM reference.study_token) y ON y.op = b.op";
+// How many of the pairs that generations_arms.sql makes have tokens on both sides: those compared.
+std::string pairs_sql() {
+  return tables_of("generations_arms") +
+         " SELECT COUNT(*) FROM pair p JOIN length a ON a.op = p.op "
+         "JOIN control_length b ON b.op = p.control_op";
 }
 
 void judge(Context& context, const Rule& rule, RuleReport& report) {
@@ -87,7 +75,7 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   std::string arms_sql = "SELECT 0";
   if (context.has_reference()) {
     collect(context, rule, "generations_arms", report, differing(arms));
-    arms_sql = pairs_sql(generated);
+    arms_sql = pairs_sql();
   } else if (!context.is_control()) {
     report.missing.push_back(
         "there is no control arm to compare with (data/reference/recording.sqlite)");

@@ -1,5 +1,7 @@
 #include "cli/fleet/duckdb_program.h"
 
+#include "schema/shell_word.h"
+
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -31,13 +33,6 @@ for line in sys.stdin:
             print(row[0], flush=True)
 )py";
 
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text)
-    out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 } // namespace
 
 const char* const duckdb_remedy =
@@ -64,7 +59,7 @@ Status DuckDb::start(const std::string& log) {
 
 // What a program is, it says by its version: "Python 3.11.2", or "v1.5.5 (Variegata) ...".
 Status DuckDb::try_program(const std::string& program, const std::string& log) {
-  const std::string ask = quoted(program) + " --version 2>/dev/null";
+  const std::string ask = schema::shell_word(program) + " --version 2>/dev/null";
   std::array<char, 256> text{};
   if (FILE* pipe = ::popen(ask.c_str(), "r")) {
     if (std::fgets(text.data(), text.size(), pipe) == nullptr) text[0] = '\0';

@@ -2,11 +2,11 @@
 
 #include "cli/fleet/csv_rows.h"
 #include "cli/fleet/duckdb_program.h"
+#include "schema/whole_file.h"
 
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
-#include <fstream>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -135,13 +135,7 @@ class ParquetSink : public FleetSink {
   }
 
   Status write_manifest() const {
-    const std::string path = dir_ + "/_hitproof.json", fresh = path + ".new";
-    std::ofstream file(fresh, std::ios::binary);
-    file << partitions_manifest();
-    file.close();
-    std::error_code error;
-    if (file) fs::rename(fresh, path, error);
-    return file && !error ? Status() : Status(Code::io_error, "write " + path + " failed");
+    return schema::write_whole(dir_ + "/_hitproof.json", partitions_manifest());
   }
 
   void add_copy(const std::string& table, const CsvRows& csv) {

@@ -8,6 +8,7 @@
 #include "cli/formats/formats.h"
 #include "cli/formats/html_parts.h"
 #include "cli/formats/svg.h"
+#include "schema/shell_word.h"
 
 namespace hitproof::cli {
 namespace {
@@ -136,8 +137,8 @@ class HtmlOutput : public Document {
          << command("hitproof audit " + d.report.path) << "</li>\n";
     for (const audit::RuleReport& r : d.report.rules) {
       out_ << "<li>Violations of rule " << xml_text(r.name) << ", none where it holds: "
-           << command("hitproof audit --sql " + r.name + " | sqlite3 -readonly " + d.report.path +
-                      "/data/recording.sqlite")
+           << command("hitproof audit --sql " + r.name + " | sqlite3 -readonly " +
+                      schema::shell_word(d.report.path + "/data/recording.sqlite"))
            << "</li>\n";
     }
     out_ << "</ol></section>\n";

@@ -4,6 +4,7 @@
 namespace hitproof::cli::manual {
 namespace {
 
+// fish has rules of its own, in which \ works inside of single quotes too.
 std::string quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {

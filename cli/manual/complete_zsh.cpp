@@ -1,10 +1,13 @@
 // Completion for zsh: one function a command, by _arguments.
 #include "cli/manual/manual.h"
+#include "schema/shell_word.h"
 
 #include <algorithm>
 
 namespace hitproof::cli::manual {
 namespace {
+
+using schema::shell_word;
 
 std::string escaped(const std::string& text, const std::string& signs) {
   std::string out;
@@ -13,14 +16,6 @@ std::string escaped(const std::string& text, const std::string& signs) {
     out += c;
   }
   return out;
-}
-
-// In single quotes, as the shell takes it.
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text)
-    out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
 }
 
 std::string function_of(const CommandText& command) {
@@ -48,26 +43,30 @@ std::string action_of(const OptionText& option) {
   return "";
 }
 
-// "'(-h --help)'{-h,--help}'[words]:VALUE:action'"
+// "(-h --help)"{-h,--help}"[words]:VALUE:action"
 std::string option_line(const OptionText& option) {
   const bool several = option.many || option.again;
   std::string rest = "[" + escaped(brief(option.words), "[]:\\") + "]";
   if (option.takes != Takes::nothing)
     rest += ":" + escaped(option.value, ":") + ":" + action_of(option);
   const std::string sign = option.takes == Takes::nothing ? "" : "=";
-  if (option.names.size() == 1) return quoted((several ? "*" : "") + option.names[0] + sign + rest);
+  if (option.names.size() == 1)
+    return shell_word((several ? "*" : "") + option.names[0] + sign + rest);
   std::string all, braces;
   for (const std::string& name : option.names) {
     all += (all.empty() ? "" : " ") + name;
     braces += (braces.empty() ? "" : ",") + name + sign;
   }
-  return quoted("(" + all + ")") + "{" + braces + "}" + quoted(rest);
+  return shell_word("(" + all + ")") + "{" + braces + "}" + shell_word(rest);
 }
 
 std::string argument_line(const OptionText& argument) {
   const std::string value = ":" + escaped(argument.value, ":") + ":";
-  if (argument.takes == Takes::program) return quoted("*::" + argument.value + ":_normal");
-  return quoted((argument.many ? "*" : argument.required ? "" : ":") + value + action_of(argument));
+  if (argument.takes == Takes::program) return shell_word("*::" + argument.value + ":_normal");
+  return shell_word((argument.many       ? "*"
+                     : argument.required ? ""
+                                         : ":") +
+                    value + action_of(argument));
 }
 
 std::string function_text(const CommandText& command) {
@@ -84,7 +83,7 @@ std::string function_text(const CommandText& command) {
           "    local -a commands=(\n";
   std::string calls;
   for (const CommandText& below : command.commands) {
-    text += "      " + quoted(below.name + ":" + escaped(below.summary, "\\:")) + "\n";
+    text += "      " + shell_word(below.name + ":" + escaped(below.summary, "\\:")) + "\n";
     calls += "    " + below.name + ") " + function_of(below) + " ;;\n";
   }
   return text + "    )\n    _describe -t commands command commands\n    ;;\n  rest)\n" +

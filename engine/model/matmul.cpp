@@ -1,9 +1,9 @@
 #include "engine/model/matmul.h"
 
+#include "engine/installed_library.h"
 #include "engine/model/matmul_torch.h"
 
 #include <dlfcn.h>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 
@@ -12,13 +12,8 @@ namespace {
 
 using LargeMatmul = decltype(&hitproof_large_matmul);
 
-std::string library_path() {
-  const auto program = std::filesystem::read_symlink("/proc/self/exe");
-  return (program.parent_path().parent_path() / "lib/hitproof/libhitproof_matmul.so").string();
-}
-
 LargeMatmul load() {
-  const std::string path = library_path();
+  const std::string path = installed_library("libhitproof_matmul.so");
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     throw std::runtime_error(

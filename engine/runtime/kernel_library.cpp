@@ -1,5 +1,6 @@
 #include "engine/runtime/kernel_library.h"
 
+#include "engine/installed_library.h"
 #include "engine/runtime/device.h"
 #include "engine/sim/cudart_subset.h"
 
@@ -10,15 +11,7 @@
 namespace hitproof::engine {
 namespace {
 
-constexpr const char* library_name = "libhitproof_model_cuda.so";
 constexpr const char* instead = ", or use --device sim, which needs no GPU";
-
-std::string library_path() {
-  const auto program = std::filesystem::read_symlink("/proc/self/exe");
-  return (program.parent_path().parent_path() / "lib/hitproof" / library_name)
-      .lexically_normal()
-      .string();
-}
 
 // 13020 -> "13.2"
 std::string version_text(int version) {
@@ -54,7 +47,7 @@ void check_versions() {
 } // namespace
 
 const kernels::ModelKernels& load_cuda_kernels() {
-  const std::string path = library_path();
+  const std::string path = installed_library("libhitproof_model_cuda.so");
   if (!std::filesystem::exists(path))
     throw EnvironmentError(path +
                            " does not exist: this build has no CUDA kernels; with nvcc of "

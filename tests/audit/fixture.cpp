@@ -14,16 +14,27 @@ void check(const schema::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.to_string());
 }
 
+class Made {
+ public:
+  explicit Made(const StudySpec& spec) { write_archive(dir_.path(), spec); }
+  void copy_to(const std::string& dir) const {
+    fs::copy(dir_.path(), dir, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  }
+
+ private:
+  ScratchDir dir_;
+};
+
 } // namespace
 
 void copy_good_study(const std::string& dir) {
-  static const ScratchDir good;
-  static const bool made = [] {
-    write_archive(good.path(), small_spec());
-    return true;
-  }();
-  static_cast<void>(made);
-  fs::copy(good.path(), dir, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  static const Made good(small_spec());
+  good.copy_to(dir);
+}
+
+void copy_smallest_study(const std::string& dir) {
+  static const Made smallest(selftest::smallest_spec());
+  smallest.copy_to(dir);
 }
 
 void change(const std::string& dir, const std::string& sql, bool reference) {

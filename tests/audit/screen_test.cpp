@@ -1,6 +1,6 @@
 // The look at all records: what it leaves out changes nothing. Every archive is audited twice, with
 // the look and with every query over all records, and both reports must be the same to the letter:
-// the good study, every mutation of it, and an archive that was grown.
+// the good study, every mutation of a smaller one, and an archive that was grown.
 #include "audit/json.h"
 #include "audit/selftest/mutation.h"
 #include "schema/archive.h"
@@ -8,6 +8,8 @@
 #include "tests/bench/grow.h"
 
 #include <cstdlib>
+#include <future>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace hitproof::audit::testing {
@@ -38,18 +40,23 @@ std::string report_of(const std::string& dir, bool statements_only) {
   return out;
 }
 
-void expect_the_same(const std::string& dir) {
-  EXPECT_EQ(report_of(dir, false), report_of(dir, true));
+// Returns what both say.
+std::string expect_the_same(const std::string& dir) {
+  auto looked = std::async(std::launch::async, report_of, dir, false);
+  const std::string stated = report_of(dir, true);
+  EXPECT_EQ(looked.get(), stated);
+  return stated;
 }
 
 class ScreenTest : public ::testing::TestWithParam<Mutation> {};
 
 TEST_P(ScreenTest, SaysWhatTheStatementsSay) {
   ScratchDir dir;
-  copy_good_study(dir.path());
+  copy_smallest_study(dir.path());
   change(dir.path(), GetParam().sql, GetParam().further.arm == Arm::control);
   static_cast<void>(schema::close_archive(dir.path()).ok());
-  expect_the_same(dir.path());
+  // A mutation that this study does not show would hold nothing against anything.
+  EXPECT_THAT(expect_the_same(dir.path()), ::testing::HasSubstr(GetParam().violation));
 }
 
 INSTANTIATE_TEST_SUITE_P(Mutations, ScreenTest, ::testing::ValuesIn(row_mutations()),

@@ -1,5 +1,6 @@
 // Completions: asked of the shells themselves.
 #include "audit/selftest/scratch.h"
+#include "schema/shell_word.h"
 #include "tests/cli/program.h"
 
 #include <algorithm>
@@ -34,12 +35,13 @@ class CompletionTest : public ::testing::Test {
   Words in_bash(const Words& words) const {
     std::string list;
     for (const std::string& word : words)
-      list += " " + shell_quoted(word);
+      list += " " + schema::shell_word(word);
     const std::string program = "source .bash\nCOMP_WORDS=(" + list +
                                 ")\nCOMP_CWORD=" + std::to_string(words.size() - 1) +
                                 "\n_hitproof hitproof\n"
                                 "for word in \"${COMPREPLY[@]}\"; do echo \"$word\"; done\n";
-    const Ran ran = run_shell("bash --norc --noprofile -c " + shell_quoted(program), folder());
+    const Ran ran =
+        run_shell("bash --norc --noprofile -c " + schema::shell_word(program), folder());
     EXPECT_EQ(ran.err, "");
     Words offered = lines_of(ran.out);
     std::sort(offered.begin(), offered.end());
@@ -47,9 +49,10 @@ class CompletionTest : public ::testing::Test {
   }
 
   Words in_fish(const std::string& line) const {
-    const Ran ran = run_shell("HOME=$PWD fish --no-config -c " +
-                                  shell_quoted("source .fish; complete -C " + shell_quoted(line)),
-                              folder());
+    const Ran ran =
+        run_shell("HOME=$PWD fish --no-config -c " +
+                      schema::shell_word("source .fish; complete -C " + schema::shell_word(line)),
+                  folder());
     EXPECT_EQ(ran.err, "");
     Words offered = lines_of(ran.out);
     for (std::string& word : offered)
@@ -68,7 +71,7 @@ class CompletionTest : public ::testing::Test {
            "LISTMAX=10000; bindkey \"^I\" list-choices; stty cols 400; echo set\"\"tled'\n"
            "zpty -r -m shell text '*settled*'\n"
            "zpty -w -n shell " +
-               shell_quoted(line) + "$'\\t'\nzpty -r -m shell text '*" + expected +
+               schema::shell_word(line) + "$'\\t'\nzpty -r -m shell text '*" + expected +
                "*'\nprint -r -- \"$text\"\n"
                "sleep 0.5\n"
                "zpty -w -n shell $'\\C-a# \\C-e end-of-list\\n'\n"

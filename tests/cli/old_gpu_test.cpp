@@ -1,5 +1,6 @@
 // A GPU that is too old, and a driver that is older than the runtime: named before anything is
 // started, with what to do. No GPU is needed: the answers are those of fake_gpu.cpp.
+#include "schema/shell_word.h"
 #include "tests/audit/fixture.h"
 #include "tests/cli/program.h"
 
@@ -77,7 +78,7 @@ TEST_F(OldGpu, AStudyAsksBeforeItStartsAnything) {
                         Case{"13000 0 90", no_driver}}) {
     const std::string out = folder.path() + "/study";
     const Ran ran = with_gpu(c.fake, "hitproof study boundary --preset micro --device cuda --out " +
-                                         shell_quoted(out));
+                                         schema::shell_word(out));
     EXPECT_EQ(ran.exit, 2) << ran.err;
     EXPECT_THAT(ran.err, c.says);
     EXPECT_THAT(ran.err, AllOf(HasSubstr("hitproof: the engine refuses preset 'micro'"),

@@ -1,6 +1,7 @@
 #include "tests/cli/program.h"
 
 #include "audit/selftest/scratch.h"
+#include "schema/shell_word.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -32,18 +33,12 @@ std::string squeezed(const std::string& text) {
   return out;
 }
 
-std::string shell_quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text)
-    out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 Ran run_shell(const std::string& command, const std::string& folder) {
   const audit::selftest::ScratchDir streams("hitproof-run");
   const std::string script = streams.path() + "/run.sh";
   std::ofstream(script) << "PATH=\"" HITPROOF_BIN_DIR ":$PATH\"\nexport PATH\n"
-                        << (folder.empty() ? "" : "cd " + shell_quoted(folder) + " || exit 99\n")
+                        << (folder.empty() ? ""
+                                           : "cd " + schema::shell_word(folder) + " || exit 99\n")
                         << command << "\n";
   const std::string out = streams.path() + "/out", err = streams.path() + "/err";
   const int status =

@@ -14,9 +14,6 @@ struct Ran {
 // `command` is a line for /bin/sh, run in `folder` where one is named; stdin is empty.
 Ran run_shell(const std::string& command, const std::string& folder = "");
 
-// In single quotes, as a shell takes it.
-std::string shell_quoted(const std::string& text);
-
 std::string file_contents(const std::string& path);
 std::vector<std::string> lines_of(const std::string& text);
 

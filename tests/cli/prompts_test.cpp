@@ -3,6 +3,7 @@
 #include "cli/study/prompt_texts.h"
 #include "cli/study/prompts.h"
 #include "engine/front/tokenizer.h"
+#include "tests/schema/plans.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,24 +17,9 @@ using schema::Plan;
 
 const PromptSource source = {42, 512, engine::first_byte_token};
 
-Plan continuation() {
-  Plan plan;
-  plan.study = "continuation";
-  plan.lengths = {255, 256, 384};
-  plan.templates = {"ledger", "rules", "code"};
-  plan.bridge_length = 255;
-  plan.bridge_tokens = 64;
-  return plan;
-}
+Plan continuation() { return schema::continuation_plan({255, 256, 384}); }
 
-Plan performance() {
-  Plan plan;
-  plan.study = "performance";
-  plan.lengths = {255, 256, 384};
-  plan.trials = 3;
-  plan.warmups = 1;
-  return plan;
-}
+Plan performance() { return schema::performance_plan({255, 256, 384}); }
 
 TEST(Prompts, DifferPairwiseWithinTheirFirst64Tokens) {
   for (const Plan& plan : {continuation(), performance()}) {

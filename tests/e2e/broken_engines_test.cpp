@@ -35,23 +35,11 @@ class BrokenEngines : public testing::Test {
     delete dir_;
     dir_ = nullptr;
   }
-  static Outcome study(const std::string& name, std::vector<std::string> extra) {
-    std::vector<std::string> command = {program("hitproof"),
-                                        "study",
-                                        "boundary",
-                                        "--preset",
-                                        "micro",
-                                        "--lengths",
-                                        "255,256,257,384",
-                                        "--tokens",
-                                        "16",
-                                        "--save-delay-ms",
-                                        "50",
-                                        "--quiet",
-                                        "--out",
-                                        dir_->path(name)};
-    command.insert(command.end(), extra.begin(), extra.end());
-    return run(command);
+  static Outcome study(const std::string& name, const std::vector<std::string>& extra) {
+    return run(micro_study("boundary",
+                           {"--lengths", "255,256,257,384", "--tokens", "16", "--save-delay-ms",
+                            "50", "--out", dir_->path(name)},
+                           extra));
   }
   static TempDir* dir_;
   static Outcome clean_;

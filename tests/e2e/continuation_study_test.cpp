@@ -15,11 +15,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 Outcome study(const std::vector<std::string>& options) {
-  std::vector<std::string> command = {
-      program("hitproof"), "study", "continuation", "--preset",        "micro",
-      "--lengths",         "256",   "--quiet",      "--save-delay-ms", "5"};
-  command.insert(command.end(), options.begin(), options.end());
-  return run(command);
+  return run(micro_study("continuation", {"--lengths", "256", "--save-delay-ms", "5"}, options));
 }
 
 TEST(ContinuationStudy, RepetitionsPassAndAgree) {

@@ -13,11 +13,7 @@ constexpr int64_t state = 2 * 16 * 16 * 4 + 2 * 3 * 2 * 16 * (3 + 1);
 constexpr int64_t block = 128 * ((state + 128 * 12 - 1) / (128 * 12));
 
 Outcome study(const std::vector<std::string>& options) {
-  std::vector<std::string> command = {program("hitproof"), "study", "boundary",
-                                      "--preset",          "micro", "--quiet",
-                                      "--save-delay-ms",   "50"};
-  command.insert(command.end(), options.begin(), options.end());
-  return run(command);
+  return run(micro_study("boundary", {"--save-delay-ms", "50"}, options));
 }
 
 TEST(NumberOfRanks, TwoRanksHaveTheirOwnInterval) {

@@ -13,11 +13,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 Outcome study(const std::vector<std::string>& options) {
-  std::vector<std::string> command = {
-      program("hitproof"), "study",   "performance", "--preset", "micro",
-      "--lengths",         "256,384", "--quiet",     "--tokens", "6"};
-  command.insert(command.end(), options.begin(), options.end());
-  return run(command);
+  return run(micro_study("performance", {"--lengths", "256,384", "--tokens", "6"}, options));
 }
 
 TEST(PerformanceStudy, OrdersTakeTurnsAndWarmUpsAreSetAside) {

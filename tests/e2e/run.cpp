@@ -52,6 +52,16 @@ Outcome run(const std::vector<std::string>& command,
   return outcome;
 }
 
+std::vector<std::string> micro_study(const std::string& kind,
+                                     const std::vector<std::string>& options,
+                                     const std::vector<std::string>& more) {
+  std::vector<std::string> command = {program("hitproof"), "study", kind,
+                                      "--preset",          "micro", "--quiet"};
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), more.begin(), more.end());
+  return command;
+}
+
 nlohmann::json audit_json(const std::string& dir, int* exit_code) {
   Outcome outcome = run({program("hitproof"), "audit", dir, "--json"});
   if (exit_code) *exit_code = outcome.exit_code;

@@ -22,6 +22,12 @@ std::string program(const std::string& name);
 Outcome run(const std::vector<std::string>& command,
             const std::map<std::string, std::string>& environment = {});
 
+// The command of a study on preset micro that prints its answer alone: options of the test, then
+// those of the case.
+std::vector<std::string> micro_study(const std::string& kind,
+                                     const std::vector<std::string>& options,
+                                     const std::vector<std::string>& more = {});
+
 // `hitproof audit DIR --json`, parsed; fails the test where that is not JSON.
 nlohmann::json audit_json(const std::string& dir, int* exit_code = nullptr);
 

@@ -18,20 +18,8 @@ namespace hitproof::e2e {
 namespace {
 
 std::vector<std::string> study(const std::string& out) {
-  return {program("hitproof"),
-          "study",
-          "boundary",
-          "--preset",
-          "micro",
-          "--lengths",
-          "255,256",
-          "--tokens",
-          "4",
-          "--save-delay-ms",
-          "50",
-          "--quiet",
-          "--out",
-          out};
+  return micro_study(
+      "boundary", {"--lengths", "255,256", "--tokens", "4", "--save-delay-ms", "50", "--out", out});
 }
 
 void expect_nobody_left(const std::string& dir) {
@@ -140,8 +128,8 @@ TEST(ShortOfRoom, TooLittleMemoryIsNamed) {
   EXPECT_GT(refused, 0) << "no limit was low enough to be met: the test proved nothing";
 }
 
-// As in containers that share no memory. The control arm needs no cache server; the candidate's ranks
-// cannot meet theirs, and what was recorded until then is no verdict.
+// As in containers that share no memory. The control arm needs no cache server; the candidate's
+// ranks cannot meet theirs, and what was recorded until then is no verdict.
 TEST(ShortOfRoom, ProcessesThatMayNotShareMemoryAreNamed) {
   TempDir dir("ipc");
   const Outcome apart = run(study(dir.path("out")), {{"HITPROOF_SIM_BREAK", "no_ipc"}});

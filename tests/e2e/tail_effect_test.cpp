@@ -22,9 +22,9 @@ struct Observed {
 
 Observed study(const TempDir& dir, const std::string& mode) {
   const std::string out = dir.path(mode);
-  Outcome outcome = run({program("hitproof"), "study", "boundary", "--preset", "micro", "--lengths",
-                         "257,258", "--tokens", "12", "--save-delay-ms", "0", "--arms", "candidate",
-                         "--tail-effect", mode, "--quiet", "--out", out});
+  Outcome outcome =
+      run(micro_study("boundary", {"--lengths", "257,258", "--tokens", "12", "--save-delay-ms", "0",
+                                   "--arms", "candidate", "--tail-effect", mode, "--out", out}));
   // The audit of a diagnostic run never passes: it may have changed a result.
   EXPECT_NE(outcome.exit_code, 0) << mode << outcome.out << outcome.err;
   EXPECT_NE(outcome.exit_code, 2) << mode << outcome.out << outcome.err;

@@ -126,7 +126,7 @@ TEST_P(Mix, DigestsAreTheTwins) {
       const auto expected = schema::page_digests(memory.at(p), memory[p].content, memory[p].bytes);
       ASSERT_EQ(std::memcmp(roots[i].page, expected.page.data(), 32), 0);
       ASSERT_EQ(std::memcmp(roots[i].content, expected.content.data(), 32), 0);
-      ASSERT_EQ(roots[i].nonzero, nonzero_bytes(memory.at(p), memory[p].content));
+      ASSERT_EQ(roots[i].nonzero, count_nonzero_bytes(memory.at(p), memory[p].content));
     }
   }
 }
@@ -156,8 +156,9 @@ TEST_P(Mix, NonzeroBytesAreTheTwins) {
   const auto counts = batch.counts("hitproof_page_nonzero");
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const std::size_t p = batch.tasks()[i].page;
-    ASSERT_EQ(counts[i].content, nonzero_bytes(memory.at(p), memory[p].content));
-    ASSERT_EQ(counts[i].content + counts[i].padding, nonzero_bytes(memory.at(p), memory[p].bytes));
+    ASSERT_EQ(counts[i].content, count_nonzero_bytes(memory.at(p), memory[p].content));
+    ASSERT_EQ(counts[i].content + counts[i].padding,
+              count_nonzero_bytes(memory.at(p), memory[p].bytes));
   }
 }
 
@@ -259,9 +260,9 @@ TEST(Tail, GatherAndCountsAreTheTwins) {
   EXPECT_EQ(std::memcmp(found.data() + 24 + bytes, naive.data(), bytes), 0);
   TailCounts sums;
   std::memcpy(&sums, found.data(), sizeof sums);
-  EXPECT_EQ(sums.nonzero, nonzero_elements(expected.data(), block.elements(), 2));
-  EXPECT_EQ(sums.naive_nonzero, nonzero_elements(naive.data(), block.elements(), 2));
-  EXPECT_EQ(sums.equal, equal_elements(expected.data(), naive.data(), block.elements(), 2));
+  EXPECT_EQ(sums.nonzero, count_nonzero_elements(expected.data(), block.elements(), 2));
+  EXPECT_EQ(sums.naive_nonzero, count_nonzero_elements(naive.data(), block.elements(), 2));
+  EXPECT_EQ(sums.equal, count_equal_elements(expected.data(), naive.data(), block.elements(), 2));
   device->free(there);
   device->free(out);
 }

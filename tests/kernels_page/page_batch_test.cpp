@@ -82,7 +82,7 @@ void expect_digests(const Pages& pages) {
     const auto expected = schema::page_digests(pages.at(p), pages[p].content, pages[p].bytes);
     EXPECT_EQ(std::memcmp(roots[i].page, expected.page.data(), 32), 0);
     EXPECT_EQ(std::memcmp(roots[i].content, expected.content.data(), 32), 0);
-    EXPECT_EQ(roots[i].nonzero, nonzero_bytes(pages.at(p), pages[p].content));
+    EXPECT_EQ(roots[i].nonzero, count_nonzero_bytes(pages.at(p), pages[p].content));
   }
 }
 
@@ -269,8 +269,9 @@ TEST_P(Warps, NonzeroBytesAreTheTwins) {
   const auto counts = emulated::walk<Nonzero>(tasks, GetParam());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const std::size_t p = tasks[i].page;
-    EXPECT_EQ(counts[i].content, nonzero_bytes(pages.at(p), pages[p].content));
-    EXPECT_EQ(counts[i].content + counts[i].padding, nonzero_bytes(pages.at(p), pages[p].bytes));
+    EXPECT_EQ(counts[i].content, count_nonzero_bytes(pages.at(p), pages[p].content));
+    EXPECT_EQ(counts[i].content + counts[i].padding,
+              count_nonzero_bytes(pages.at(p), pages[p].bytes));
   }
 }
 
@@ -326,9 +327,9 @@ TEST(Tail, GatherAndCountsAreTheTwins) {
   strided_gather(memory.data() + 64, contiguous, expected_naive.data());
   EXPECT_EQ(gathered, expected);
   EXPECT_EQ(naive, expected_naive);
-  EXPECT_EQ(counts.nonzero, nonzero_elements(expected.data(), 48, 2));
-  EXPECT_EQ(counts.naive_nonzero, nonzero_elements(expected_naive.data(), 48, 2));
-  EXPECT_EQ(counts.equal, equal_elements(expected.data(), expected_naive.data(), 48, 2));
+  EXPECT_EQ(counts.nonzero, count_nonzero_elements(expected.data(), 48, 2));
+  EXPECT_EQ(counts.naive_nonzero, count_nonzero_elements(expected_naive.data(), 48, 2));
+  EXPECT_EQ(counts.equal, count_equal_elements(expected.data(), expected_naive.data(), 48, 2));
 }
 
 TEST(Tail, StrongestChannelIsTheFirstOfTheLargest) {

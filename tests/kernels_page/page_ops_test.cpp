@@ -37,11 +37,11 @@ TEST(PageCompare, AgreesWithByteLoopAtEveryLengthAndPlace) {
 
 TEST(NonzeroBytes, CountsEveryOne) {
   Bytes bytes(1000, 0);
-  EXPECT_EQ(nonzero_bytes(bytes.data(), bytes.size()), 0u);
+  EXPECT_EQ(count_nonzero_bytes(bytes.data(), bytes.size()), 0u);
   for (std::size_t i : {0u, 31u, 32u, 992u, 999u})
     bytes[i] = 7;
-  EXPECT_EQ(nonzero_bytes(bytes.data(), bytes.size()), 5u);
-  EXPECT_EQ(nonzero_bytes(bytes.data(), 999), 4u);
+  EXPECT_EQ(count_nonzero_bytes(bytes.data(), bytes.size()), 5u);
+  EXPECT_EQ(count_nonzero_bytes(bytes.data(), 999), 4u);
 }
 
 TEST(Poison, VectorFormIsTheDefinition) {
@@ -98,8 +98,8 @@ TEST(StridedGather, FollowsAllThreeStrides) {
 
 TEST(Elements, CountsNonzeroAndEqual) {
   const std::vector<std::uint16_t> a{0, 0x0100, 0x0001, 0, 5}, b{0, 0x0100, 0x0002, 1, 5};
-  EXPECT_EQ(nonzero_elements(a.data(), a.size(), 2), 3u);
-  EXPECT_EQ(equal_elements(a.data(), b.data(), a.size(), 2), 3u);
+  EXPECT_EQ(count_nonzero_elements(a.data(), a.size(), 2), 3u);
+  EXPECT_EQ(count_equal_elements(a.data(), b.data(), a.size(), 2), 3u);
 }
 
 } // namespace

@@ -27,7 +27,7 @@ TEST(Pattern, HasNoZeroByteAndDiffersEverywhere) {
   std::vector<unsigned char> a(1 << 16), b(1 << 16);
   kernels::poison_fill(a.data(), a.size(), poison_key(1, {3, 5, 7}));
   kernels::poison_fill(b.data(), b.size(), poison_key(1, {3, 5, 8}));
-  EXPECT_EQ(kernels::nonzero_bytes(a.data(), a.size()), a.size());
+  EXPECT_EQ(kernels::count_nonzero_bytes(a.data(), a.size()), a.size());
   for (std::size_t i = 0; i < a.size(); i += 8)
     EXPECT_NE(std::memcmp(&a[i], &b[i], 8), 0);
 }

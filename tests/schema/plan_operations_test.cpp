@@ -1,5 +1,6 @@
 // What each kind of study asks of its arms: the counts of docs/studies.md 2.1 and sections 3 and 4.
 #include "schema/plan_operations.h"
+#include "tests/schema/plans.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,26 +16,9 @@ Plan boundary() {
   return plan;
 }
 
-Plan continuation() {
-  Plan plan;
-  plan.study = "continuation";
-  plan.lengths = {3583, 3584, 5376};
-  plan.tokens = 256;
-  plan.templates = {"ledger", "rules", "code"};
-  plan.bridge_length = 3583;
-  plan.bridge_tokens = 64;
-  return plan;
-}
+Plan continuation() { return continuation_plan({3583, 3584, 5376}); }
 
-Plan performance() {
-  Plan plan;
-  plan.study = "performance";
-  plan.lengths = {3583, 3584, 5376};
-  plan.tokens = 128;
-  plan.trials = 3;
-  plan.warmups = 1;
-  return plan;
-}
+Plan performance() { return performance_plan({3583, 3584, 5376}); }
 
 std::vector<std::string> kinds(const Plan& plan, const std::string& arm, std::size_t of_case) {
   std::vector<std::string> list;

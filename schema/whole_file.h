@@ -1,0 +1,72 @@
+// Files that are there whole or not at all. The bytes are written beside their place and are on the
+// disk before the name is given, so a full disk, a killed program or a power cut leaves under the
+// name what was there before, or all of the new file. After a kill the file beside it may stay; the
+// next writer of the same name takes it over. Two writers of one name at a time are not told apart.
+#pragma once
+
+#include "schema/status.h"
+
+#include <ostream>
+#include <streambuf>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hitproof::schema {
+
+// `text` as the file `path`, over one that is there, and on the disk on return. Not whole at every
+// moment: for names that nobody reads yet. Errors: no_space, io_error, not_found (the folder); what
+// the file holds then is open.
+Status write_synced(const std::string& path, std::string_view text);
+// The same into `fd`, which it closes in every case; `path` is for messages.
+Status write_synced(int fd, std::string_view text, const std::string& path);
+
+// Gives a file whose bytes are on the disk its name, over a file of that name, and asks for the
+// folder to be on the disk too. Errors of the renaming: no_space, io_error, not_found; both names
+// are as they were. A folder that cannot be synced is no error: the file is whole either way.
+Status put_into_place(const std::string& from, const std::string& path);
+
+// `text` as the file `path`, whole, by way of `path` with ".part" behind it. Errors: no_space,
+// io_error, not_found; nothing new is at the path then, and nothing beside it.
+Status write_whole(const std::string& path, std::string_view text);
+
+// The same for what is written piece by piece.
+class WholeFile {
+ public:
+  explicit WholeFile(std::string path);
+  // Removes what was not kept.
+  ~WholeFile();
+  WholeFile(const WholeFile&) = delete;
+  WholeFile& operator=(const WholeFile&) = delete;
+
+  std::ostream& stream() noexcept { return stream_; }
+  // Puts the file into its place. Errors, of this call or of any write before it: those of
+  // write_whole, with the same promise.
+  Status keep();
+
+ private:
+  // Writes to a descriptor and remembers the first error, which a stream forgets.
+  class Buffer : public std::streambuf {
+   public:
+    explicit Buffer(const std::string& path);
+    ~Buffer() override;
+    int close(); // and syncs; the first error so far, 0 where there was none
+    int open_error() const noexcept { return fd_ < 0 ? error_ : 0; }
+
+   protected:
+    int_type overflow(int_type c) override;
+    int sync() override;
+
+   private:
+    int fd_;
+    int error_ = 0;
+    std::vector<char> bytes_;
+  };
+
+  std::string path_, part_;
+  Buffer buffer_;
+  std::ostream stream_;
+  bool kept_ = false;
+};
+
+} // namespace hitproof::schema
