@@ -4,7 +4,6 @@
 #include "cli/output.h"
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <filesystem>
 #include <iostream>
 
@@ -40,7 +39,6 @@ struct MergeCommand : Command {
   }
 
   int run() override {
-    std::signal(SIGXFSZ, SIG_IGN); // a full quota is an error to report, not a death
     options.quiet = common.quiet;
     if (options.dirs.empty() && options.list.empty()) {
       complain("merge needs archives",

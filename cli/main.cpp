@@ -2,8 +2,10 @@
 #include "cli/command.h"
 #include "cli/manual/manual.h"
 #include "cli/manual/texts.h"
+#include "cli/study/interrupt.h"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -121,6 +123,7 @@ void complain(const std::string& message, const std::string& remedy) {
 } // namespace hitproof::cli
 
 int main(int argc, char** argv) {
+  hitproof::cli::outlive(SIGXFSZ); // a limit on file sizes is an error to report, not a death
   try {
     const int code = hitproof::cli::run_program(argc, argv);
     // A full disk behind stdout shows only now; an answer that nobody can read is none.

@@ -62,8 +62,9 @@ Result<std::string> make_statement(const std::string& dir, const TestResult& res
   const auto digests = hash_manifests(dir);
   if (!digests.ok()) return digests.status();
   Json configuration = Json::array();
-  if (const auto plan = hash_plain_files({dir + "/data/plan.toml"}).front(); plan.ok())
-    configuration.push_back(resource("data/plan.toml", *plan));
+  const auto plan = hash_plain_files({dir + "/data/plan.toml"}).front();
+  if (plan.ok()) configuration.push_back(resource("data/plan.toml", *plan));
+  if (!plan.ok() && plan.code() != Code::not_found) return plan.status();
   Json program = resource("hitproof", result.program);
   program["annotations"] = {{"version", result.program_version}};
   configuration.push_back(program);
@@ -95,9 +96,12 @@ Status attest(const std::string& dir, const TestResult& result, const SigningKey
   std::ofstream file(fresh, std::ios::binary);
   file << write_envelope(*envelope);
   file.close();
-  if (!file) return Status::from_errno(errno, "write " + fresh);
-  fs::rename(fresh, path, error);
-  return error ? Status::from_errno(error.value(), "rename " + fresh) : Status();
+  Status status = file ? Status() : Status::from_errno(errno, "write " + fresh);
+  if (status.ok()) fs::rename(fresh, path, error);
+  if (error) status = Status::from_errno(error.value(), "rename " + fresh);
+  // An archive to which a file was added would be a damaged one.
+  if (!status.ok()) fs::remove(fresh, error);
+  return status;
 }
 
 Result<Claim> read_statement(const Envelope& envelope, const Digest& manifest,

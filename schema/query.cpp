@@ -8,6 +8,23 @@
 
 namespace hitproof::schema {
 
+namespace {
+
+// What the system said of the file that a statement failed on, 0 where nobody knows. A connection
+// keeps it for statements that stop on the way, and not for a commit; the files themselves, the
+// database and its journal or log, keep it always.
+int system_error(sqlite3* db) {
+  int error = sqlite3_system_errno(db);
+  sqlite3_file* journal = nullptr;
+  if (error == 0) sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &error);
+  if (error == 0) sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &journal);
+  if (journal != nullptr && journal->pMethods != nullptr)
+    journal->pMethods->xFileControl(journal, SQLITE_FCNTL_LAST_ERRNO, &error);
+  return error;
+}
+
+} // namespace
+
 Status sqlite_status(sqlite3* db, int code, const std::string& what) {
   Code kind = Code::io_error;
   switch (code & 0xff) {
@@ -24,6 +41,11 @@ Status sqlite_status(sqlite3* db, int code, const std::string& what) {
   case SQLITE_LOCKED:
     kind = Code::busy;
     break;
+  case SQLITE_NOMEM:
+  case SQLITE_PERM:
+  case SQLITE_READONLY:
+    kind = Code::refused;
+    break;
   case SQLITE_ERROR:
   case SQLITE_RANGE:
   case SQLITE_CONSTRAINT:
@@ -34,14 +56,14 @@ Status sqlite_status(sqlite3* db, int code, const std::string& what) {
   default:
     break;
   }
-  std::string reason = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
-  if (const int error = db != nullptr ? sqlite3_system_errno(db) : 0;
-      (code & 0xff) == SQLITE_IOERR && error != 0) {
-    // "disk I/O error" alone does not say that a quota or file-size limit was met.
-    kind = Status::from_errno(error, what).code();
-    reason += std::string(" (") + std::strerror(error) + ")";
-  }
-  return Status(kind, what + ": " + reason);
+  const std::string said = what + ": " + (db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+  if (db == nullptr || ((code & 0xff) != SQLITE_IOERR && (code & 0xff) != SQLITE_CANTOPEN))
+    return Status(kind, said);
+  // "disk I/O error" alone does not say that a quota or a limit was met.
+  const int whole_code = sqlite3_extended_errcode(db);
+  if (whole_code == SQLITE_IOERR_NOMEM) return Status(Code::refused, said + ": out of memory");
+  if (const int error = system_error(db); error != 0) return Status::from_errno(error, said);
+  return Status(kind, said + " (SQLite's code " + std::to_string(whole_code) + ")");
 }
 
 Query::Query(Query&& other) noexcept { *this = std::move(other); }

@@ -40,7 +40,9 @@ Status write_new(const std::string& path, const std::string& text, mode_t mode) 
                        ::fsync(fd) == 0;
   const int error = errno;
   ::close(fd);
-  return written ? Status() : Status::from_errno(error, "write " + path);
+  if (written) return {};
+  ::unlink(path.c_str());
+  return Status::from_errno(error, "write " + path);
 }
 
 template <class Read>
@@ -93,7 +95,9 @@ Status SigningKey::write_pair(const std::string& path) const {
   if (::access((path + ".pub").c_str(), F_OK) == 0)
     return Status(Code::invalid_argument, path + ".pub exists; a key is never overwritten");
   Status status = write_new(path, text_of(secret.get()), 0600);
-  if (status.ok()) status = write_new(path + ".pub", text_of(open.get()), 0644);
+  if (!status.ok()) return status;
+  status = write_new(path + ".pub", text_of(open.get()), 0644);
+  if (!status.ok()) ::unlink(path.c_str()); // half a pair would be in the way of the next one
   return status;
 }
 
