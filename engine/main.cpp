@@ -2,7 +2,7 @@
 #include "engine/describe.h"
 #include "engine/front/front.h"
 #include "engine/front/options.h"
-#include "engine/last_words.h"
+#include "engine/runtime/last_words.h"
 #include "engine/runtime/cache_server.h"
 #include "engine/runtime/collectives_choice.h"
 #include "engine/runtime/kernel_library.h"

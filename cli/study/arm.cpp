@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 namespace hitproof::cli {
@@ -20,6 +21,22 @@ using schema::Status;
 
 // Weights of the real size are made in seconds; a machine under load may need longer.
 constexpr int start_timeout_ms = 600000;
+
+// An engine that meets a limit of address space fails in whatever call meets it first, and
+// libraries below it do not always say that it was memory: where there is such a limit, it is
+// named.
+Status with_memory_limit(Status outcome) {
+  rlimit limit{};
+  const std::string& message = outcome.message();
+  const bool of_engine = outcome.code() == Code::io_error || outcome.code() == Code::unsupported;
+  if (!of_engine || getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+      message.find("ulimit -v") != std::string::npos)
+    return outcome;
+  return Status(outcome.code(),
+                message + "; each process may have at most " +
+                    std::to_string(limit.rlim_cur >> 20) +
+                    " MiB of memory here, which may be the cause: raise the limit (ulimit -v)");
+}
 
 ProbeOptions probe_options(const ArmOptions& o) {
   ProbeOptions probes;
@@ -229,6 +246,7 @@ Status run_arm(const ArmOptions& o) {
     outcome = Status(Code::io_error, "the engine " + describe_exit(status) +
                                          " when it was told to end; see " + logs);
   if (!outcome.ok()) {
+    outcome = with_memory_limit(std::move(outcome));
     Status abandoned = recorder.abandon(outcome.message());
     return std::move(outcome).with_context(abandoned.ok()
                                                ? "recorded so far in " + o.dir + " (not closed)"

@@ -134,7 +134,12 @@ std::string Children::describe(const Child& child) {
   if (child.log_path.empty()) return text + "; its messages are above";
   text += "; its log is " + child.log_path;
   const std::string last = last_line(child.log_path);
-  return last.empty() ? text : text + " and ends: " + last;
+  if (!last.empty()) return text + " and ends: " + last;
+  // The system or the C++ runtime ends a process so when it cannot even say that memory ran out.
+  if (WIFSIGNALED(child.status))
+    text += " and is empty: most often no memory was left; end other programs, or raise the limit "
+            "(ulimit -v, or the container's)";
+  return text;
 }
 
 } // namespace hitproof::engine

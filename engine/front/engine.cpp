@@ -1,6 +1,7 @@
 #include "engine/front/engine.h"
 
 #include "engine/front/announce.h"
+#include "engine/runtime/last_words.h"
 
 #include <chrono>
 
@@ -43,8 +44,8 @@ void Engine::start(OnReady on_ready, OnEnd on_end) {
     std::string failed;
     try {
       run(on_ready);
-    } catch (const std::exception& error) {
-      failed = error.what();
+    } catch (const std::exception&) {
+      failed = last_words(std::current_exception());
       fail_all(failed);
     }
     on_end(failed);

@@ -5,6 +5,7 @@
 #include "engine/front/front_setup.h"
 #include "engine/front/http_server.h"
 #include "engine/runtime/collectives.h"
+#include "engine/runtime/last_words.h"
 #include "probes/hitproof.h"
 
 #include <algorithm>
@@ -273,8 +274,8 @@ int run_front(const FrontOptions& options) {
   } catch (const std::invalid_argument& error) {
     say(error.what());
     return 2;
-  } catch (const std::exception& error) {
-    say(error.what());
+  } catch (const std::exception&) {
+    say(last_words(std::current_exception()));
     return 1;
   }
 }

@@ -1,6 +1,7 @@
 #include "engine/front/http_server.h"
 
 #include "engine/front/tokenizer.h"
+#include "engine/runtime/last_words.h"
 
 #include <cerrno>
 #include <chrono>
@@ -132,8 +133,8 @@ class HttpServer::Impl {
         handler(request, response);
       } catch (const ApiError& error) {
         answer_error(response, error);
-      } catch (const std::exception& error) {
-        answer_error(response, {500, "internal_error", error.what()});
+      } catch (const std::exception&) {
+        answer_error(response, {500, "internal_error", last_words(std::current_exception())});
       }
     };
   }

@@ -3,6 +3,7 @@
 #include "engine/runtime/channel.h"
 #include "engine/runtime/front_session.h"
 #include "engine/runtime/kernel_library.h"
+#include "engine/runtime/last_words.h"
 #include "engine/runtime/rank_session.h"
 #include "probes/hitproof.h"
 
@@ -94,10 +95,11 @@ void Server::serve(Connection& connection) {
     talk(connection.channel);
   } catch (const PeerGone&) {
     // The usual end of a connection.
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "cache server: %s\n", e.what());
+  } catch (const std::exception&) {
+    const std::string text = last_words(std::current_exception());
+    std::fprintf(stderr, "cache server: %s\n", text.c_str());
     try {
-      connection.channel.send(Failure{e.what()});
+      connection.channel.send(Failure{text});
     } catch (const std::exception&) {
       // Told already on stderr; the peer sees the connection end.
     }
@@ -180,7 +182,7 @@ int run_cache_server(const ServerOptions& options) {
       ::_exit(0);
     }
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "cache server: %s\n", e.what());
+    std::fprintf(stderr, "cache server: %s\n", last_words(std::current_exception()).c_str());
     status = dynamic_cast<const EnvironmentError*>(&e) != nullptr ? 2 : 1;
   }
   HITPROOF_CALL(flush, ());

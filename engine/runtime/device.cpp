@@ -8,15 +8,18 @@
 namespace hitproof::engine::device {
 namespace {
 
+constexpr const char* no_memory_left =
+    "; no memory left: end other programs, or raise the limit (ulimit -v, or the container's)";
+
 void check(cudaError_t result, const char* call) {
   if (result == cudaSuccess) return;
   std::string words = std::string(call) + ": " + cudaGetErrorString(result);
   // On the simulated device this is the machine's own memory.
   if (result == cudaErrorMemoryAllocation)
-    words += "; no memory left: end other programs, or raise the limit (ulimit -v, or the "
-             "container's)";
-  if (std::strncmp(call, "cudaIpc", 7) == 0)
-    words += "; this machine or container keeps its processes from sharing GPU memory: run them in "
+    words += no_memory_left;
+  else if (std::strncmp(call, "cudaIpc", 7) == 0)
+    words += "; the process that shares it has ended (its log says why), or this machine or "
+             "container keeps its processes from sharing GPU memory: run them in "
              "one container with a common /dev/shm (docker run --ipc=host), as one user, and not "
              "under WSL";
   throw DeviceError(words);
@@ -58,8 +61,10 @@ void* allocate(size_t bytes) {
   const cudaError_t result = cudaMalloc(&pointer, bytes);
   if (result == cudaErrorMemoryAllocation) {
     const Room now = room();
+    // A device with room that gives none is the simulated one: its process has met a limit.
     throw DeviceError("cudaMalloc: " + mebibytes(bytes) + " were asked for, " +
-                      mebibytes(now.free) + " of " + mebibytes(now.total) + " are free");
+                      mebibytes(now.free) + " of " + mebibytes(now.total) + " are free" +
+                      (bytes <= now.free ? no_memory_left : ""));
   }
   check(result, "cudaMalloc");
   return pointer;

@@ -5,6 +5,7 @@
 #include "engine/runtime/device_collectives.h"
 #include "engine/runtime/kernel_library.h"
 #include "engine/runtime/keys.h"
+#include "engine/runtime/last_words.h"
 #include "engine/runtime/nccl_collectives.h"
 #include "engine/runtime/nccl_library.h"
 #include "engine/runtime/rank_step.h"
@@ -256,7 +257,8 @@ int run_rank(const RankOptions& options) {
     return 0;
   } catch (const std::exception& e) {
     status = dynamic_cast<const EnvironmentError*>(&e) != nullptr ? 2 : 1;
-    const std::string text = "rank " + std::to_string(options.rank) + ": " + e.what();
+    const std::string text =
+        "rank " + std::to_string(options.rank) + ": " + last_words(std::current_exception());
     std::fprintf(stderr, "%s\n", text.c_str());
     rank.give_up();
     // A peer that gave up knows why: its word is to be the first that the front hears.

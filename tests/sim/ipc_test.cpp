@@ -6,9 +6,11 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace hitproof::sim::tests {
 namespace {
@@ -219,6 +221,34 @@ TEST_F(Ipc, DestroyedBeforeItIsOpenedIsAnErrorNotAHang) {
   // Its place may be given to another event; the old handle does not become that one.
   peer.ask(Order::make_event);
   EXPECT_EQ(cuIpcOpenEventHandle(&event, handle), CUDA_ERROR_INVALID_HANDLE);
+}
+
+// A process without room is told that, and not that it was handed a wrong handle: the two call for
+// different remedies.
+TEST_F(Ipc, AProcessWithoutRoomIsToldSo) {
+  Peer peer;
+  const auto memory_handle = handle_in<CUipcMemHandle>(peer.ask(Order::allocate, 1 << 20));
+  const auto event_handle = handle_in<CUipcEventHandle>(peer.ask(Order::make_event));
+  CUevent event = nullptr;
+  CUdeviceptr memory = 0;
+  const auto open_both = [&] {
+    return std::pair(
+        cuIpcOpenEventHandle(&event, event_handle),
+        cuIpcOpenMemHandle(&memory, memory_handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+  };
+  const std::pair no_room(CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
+  for (const auto resource : {RLIMIT_AS, RLIMIT_NOFILE}) {
+    rlimit before{};
+    ASSERT_EQ(getrlimit(resource, &before), 0);
+    const rlimit none{0, before.rlim_max};
+    ASSERT_EQ(setrlimit(resource, &none), 0);
+    const auto refused = open_both();
+    ASSERT_EQ(setrlimit(resource, &before), 0);
+    EXPECT_EQ(refused, no_room) << resource;
+  }
+  EXPECT_EQ(open_both(), std::pair(CUDA_SUCCESS, CUDA_SUCCESS));
+  CU_OK(cuEventDestroy(event));
+  CU_OK(cuIpcCloseMemHandle(memory));
 }
 
 TEST_F(Ipc, WaitersOfAKilledRecorderFailInsteadOfHanging) {

@@ -1,5 +1,6 @@
 #include "engine/sim/driver/event_page.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
 #include <map>
@@ -82,6 +83,8 @@ EventPage::Slot EventPage::take_slot() {
   }
 }
 
+bool out_of_resources(int error) { return error == ENOMEM || error == EMFILE || error == ENFILE; }
+
 int open_foreign(int pid, int fd, uint64_t inode) {
   char path[48];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
@@ -90,6 +93,7 @@ int open_foreign(int pid, int fd, uint64_t inode) {
   struct stat status {};
   if (fstat(opened, &status) != 0 || status.st_ino != inode) {
     close(opened);
+    errno = 0;
     return -1;
   }
   return opened;
@@ -97,16 +101,24 @@ int open_foreign(int pid, int fd, uint64_t inode) {
 
 std::shared_ptr<void> EventPage::map_foreign(int pid, int fd, uint64_t inode) {
   const int opened = open_foreign(pid, fd, inode);
-  if (opened < 0) return nullptr;
+  if (opened < 0) {
+    if (out_of_resources(errno)) throw std::bad_alloc();
+    return nullptr;
+  }
   Pages& all = pages();
   std::lock_guard lock(all.mutex);
   auto& known = all.foreign[inode];
   auto memory = known.lock();
   if (!memory) {
     struct stat status {};
-    if (fstat(opened, &status) == 0 && static_cast<size_t>(status.st_size) >= page_bytes)
-      memory = map_page(opened);
+    const bool whole =
+        fstat(opened, &status) == 0 && static_cast<size_t>(status.st_size) >= page_bytes;
+    if (whole) memory = map_page(opened);
     known = memory;
+    if (whole && !memory) {
+      close(opened);
+      throw std::bad_alloc(); // the page is there; it is this process that has no room
+    }
   }
   close(opened);
   return memory;

@@ -3,6 +3,7 @@
 #include "engine/sim/driver/event_page.h"
 #include "engine/sim/driver/memory_map.h"
 
+#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <sys/mman.h>
@@ -74,16 +75,18 @@ CUresult import_memory(const CUipcMemHandle& handle, CUdeviceptr& ptr) {
   std::lock_guard lock(import_mutex());
   if (is_open(body, ptr)) return CUDA_SUCCESS;
   const int fd = open_foreign(body.pid, body.fd, body.inode);
-  if (fd < 0) return CUDA_ERROR_MAP_FAILED;
+  if (fd < 0) return out_of_resources(errno) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_MAP_FAILED;
   // A piece of a chunk need not begin on a page.
   const size_t begin = body.offset & ~(page - 1);
   const size_t length = body.offset + body.size - begin;
   struct stat status {};
   void* at = MAP_FAILED;
+  errno = 0;
   if (fstat(fd, &status) == 0 && static_cast<uint64_t>(status.st_size) >= body.offset + body.size)
     at = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(begin));
+  const bool no_room = at == MAP_FAILED && out_of_resources(errno);
   close(fd);
-  if (at == MAP_FAILED) return CUDA_ERROR_MAP_FAILED;
+  if (at == MAP_FAILED) return no_room ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_MAP_FAILED;
   Allocation allocation;
   allocation.range = {.base = reinterpret_cast<uintptr_t>(at) + (body.offset - begin),
                       .size = body.size,

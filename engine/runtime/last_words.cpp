@@ -1,4 +1,4 @@
-#include "engine/last_words.h"
+#include "engine/runtime/last_words.h"
 
 #include <cerrno>
 #include <cstdio>
