@@ -49,7 +49,10 @@ struct MergeCommand : Command {
     const bool is_new = !std::filesystem::exists(out, ignored);
     auto sink = open_merged_file(out);
     if (!sink.ok()) {
-      complain(sink.status().message(), "choose a file that can be written with --out");
+      complain(sink.status().message(), sink.code() == schema::Code::no_space
+                                            ? "make room, or raise the limit on file sizes, then "
+                                              "run the same command again"
+                                            : "choose a file that can be written with --out");
       return exit_usage;
     }
     FleetSummary summary;

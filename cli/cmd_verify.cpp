@@ -117,7 +117,7 @@ struct VerifyCommand : Command {
     std::error_code error;
     if (!std::filesystem::is_directory(dir, error)) return true;
     for (const char* part : {"data", "bagit.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt"})
-      if (std::filesystem::exists(dir + "/" + part, error)) return true;
+      if (std::filesystem::exists(dir + "/" + part, error) || error) return true;
     return false;
   }
 

@@ -1,5 +1,5 @@
-// A file that is there whole or not at all: written beside its place, under its name with ".part"
-// behind, and renamed at the end. A full disk or a killed program leaves no half file under the
+// A file that is there whole or not at all: written beside its place, nameless or as "PID.part"
+// behind it, and renamed at the end. A full disk or a killed program leaves no half file under the
 // final name.
 #pragma once
 
@@ -29,8 +29,11 @@ class WholeFile {
   // Writes to a descriptor and remembers the first error, which a stream forgets.
   class Buffer : public std::streambuf {
    public:
-    explicit Buffer(const std::string& path);
+    explicit Buffer(const std::string& part);
     ~Buffer() override;
+    // Where the file has no name yet it gets this one.
+    void give_name(const std::string& part);
+    bool named() const noexcept { return named_; }
     int close(); // the first error so far, 0 where there was none
     int open_error() const noexcept { return fd_ < 0 ? error_ : 0; }
 
@@ -39,7 +42,8 @@ class WholeFile {
     int sync() override;
 
    private:
-    int fd_;
+    int fd_ = -1;
+    bool named_ = false;
     int error_ = 0;
     std::vector<char> bytes_;
   };

@@ -97,8 +97,10 @@ Status attest(const std::string& dir, const TestResult& result, const SigningKey
   file << write_envelope(*envelope);
   file.close();
   Status status = file ? Status() : Status::from_errno(errno, "write " + fresh);
-  if (status.ok()) fs::rename(fresh, path, error);
-  if (error) status = Status::from_errno(error.value(), "rename " + fresh);
+  if (status.ok()) {
+    fs::rename(fresh, path, error);
+    if (error) status = Status::from_errno(error.value(), "rename " + fresh);
+  }
   // An archive to which a file was added would be a damaged one.
   if (!status.ok()) fs::remove(fresh, error);
   return status;

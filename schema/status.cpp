@@ -63,6 +63,8 @@ const char* limit_of(int error) noexcept {
     return " (the limit on file sizes, ulimit -f)";
   case EMFILE:
     return " (the limit on open files, ulimit -n)";
+  case EAGAIN: // of a thread or a process; nothing here asks a file without waiting
+    return " (the limit on processes, ulimit -u)";
   default:
     return "";
   }

@@ -1,7 +1,7 @@
 #include "cli/study/arm.h"
 
 #include "cli/progress.h"
-#include "cli/study/interrupt.h"
+#include "cli/interrupt.h"
 #include "cli/study/shared_server.h"
 #include "schema/archive.h"
 #include "schema/clock.h"

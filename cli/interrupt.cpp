@@ -1,4 +1,4 @@
-#include "cli/study/interrupt.h"
+#include "cli/interrupt.h"
 
 #include <csignal>
 #include <initializer_list>
@@ -24,7 +24,7 @@ void watch_interrupts() {
 void outlive(int number) {
   struct sigaction now {};
   sigaction(number, nullptr, &now);
-  if (now.sa_handler != SIG_DFL) return;
+  if (now.sa_handler != SIG_DFL) return; // the caller's wish
   now.sa_handler = [](int) {};
   now.sa_flags = SA_RESTART;
   sigaction(number, &now, nullptr);
