@@ -48,7 +48,9 @@ struct DemoCommand : Command {
           made.status().message(),
           (made.status().code() == schema::Code::no_space
                ? "free room on the disk of " + options.out +
-                     ", or name a folder elsewhere with --out, and run the demo again; "
+                     " or raise the limit on file sizes (ulimit -f), or name a folder elsewhere "
+                     "with "
+                     "--out, and run the demo again; "
            : made.status().code() == schema::Code::refused
                ? "raise the limit that is met (ulimit -a), or name a folder where you may write "
                  "with --out, and run the demo again; "

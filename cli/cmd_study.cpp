@@ -130,8 +130,10 @@ struct StudyCommand : Command {
     const std::string dir = run.begun();
     std::string text;
     if (status.code() == schema::Code::no_space)
-      text = "free room on the disk of " + run.out +
-             ", or name a folder elsewhere with --out, and run the study again";
+      text =
+          "free room on the disk of " + run.out +
+          " or raise the limit on file sizes (ulimit -f), or name a folder elsewhere with --out, "
+          "and run the study again";
     if (status.code() == schema::Code::refused)
       text = "raise the limit that the message names (ulimit -a shows all), or name with --out a "
              "folder where you may write, and run the study again";
