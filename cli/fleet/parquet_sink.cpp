@@ -140,8 +140,11 @@ class ParquetSink : public FleetSink {
     file << partitions_manifest();
     file.close();
     std::error_code error;
-    if (file) fs::rename(fresh, path, error);
-    return file && !error ? Status() : Status(Code::io_error, "write " + path + " failed");
+    Status status = file ? Status() : Status::from_errno(errno, "write " + path);
+    if (status.ok()) fs::rename(fresh, path, error);
+    if (error) status = Status::from_errno(error.value(), "rename " + fresh);
+    if (!status.ok()) fs::remove(fresh, error);
+    return status;
   }
 
   void add_copy(const std::string& table, const CsvRows& csv) {
