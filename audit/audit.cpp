@@ -62,7 +62,10 @@ schema::Result<Report> audit_archive(const std::string& dir, const Options& opti
   if (!std::filesystem::is_directory(dir, error)) {
     return schema::Status(schema::Code::not_found, dir + ": no such folder");
   }
-  if (!schema::is_archive(dir) && !std::filesystem::exists(dir + "/data/recording.sqlite", error)) {
+  const bool recorded = std::filesystem::exists(dir + "/data/recording.sqlite", error);
+  if (error == std::errc::permission_denied)
+    return schema::Status::from_errno(error.value(), "look into " + dir);
+  if (!schema::is_archive(dir) && !recorded) {
     return schema::Status(schema::Code::not_found,
                           dir + ": neither an archive nor a recording is there");
   }
@@ -74,8 +77,9 @@ schema::Result<Report> audit_archive(const std::string& dir, const Options& opti
       std::async(std::launch::async, [&dir] { return Context::check_pages(dir); }).share();
   // Damage is said before anything that was read of a damaged archive.
   const auto refused = [&] {
-    schema::Status status =
-        options.refuse_damaged ? refuse_damage(dir, verified.get()) : schema::Status();
+    schema::Status status = options.refuse_damaged || verified.get().code() == schema::Code::refused
+                                ? refuse_damage(dir, verified.get())
+                                : schema::Status();
     return status.ok() ? explained(sound.get()) : status;
   };
   // What is read before its pages are known to be sound has its work bounded; a recording for which

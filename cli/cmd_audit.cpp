@@ -7,7 +7,6 @@
 #include "cli/report_output.h"
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <iostream>
 
 namespace hitproof::cli {
@@ -63,7 +62,6 @@ struct AuditCommand : Command {
       complain("audit needs the folder of an archive", "hitproof audit out/demo/candidate");
       return exit_usage;
     }
-    std::signal(SIGXFSZ, SIG_IGN); // a full quota is an error to report, not a death
     recover_leftovers(dir, common.quiet);
     const auto report = audit::audit_archive(dir, audit::Options{!despite_damage});
     if (!report.ok()) return complain_about_archive(report.status(), dir);

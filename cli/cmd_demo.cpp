@@ -2,10 +2,10 @@
 #include "audit/json.h"
 #include "audit/tables.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/study/demo.h"
 #include "cli/study/device_options.h"
-#include "cli/study/interrupt.h"
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -44,10 +44,26 @@ struct DemoCommand : Command {
     watch_interrupts();
     auto made = run_demo(options);
     if (!made.ok()) {
-      complain(made.status().message(),
-               "hitproof inspect on the folders under " + options.out + " shows what was recorded");
-      return made.status().code() == schema::Code::invalid_argument ? exit_usage
-                                                                    : exit_inconclusive;
+      complain(
+          made.status().message(),
+          (made.status().code() == schema::Code::no_space
+               ? "free room on the disk of " + options.out +
+                     " or raise the limit on file sizes (ulimit -f), or name a folder elsewhere "
+                     "with "
+                     "--out, and run the demo again; "
+           : made.status().code() == schema::Code::refused
+               ? "raise the limit that is met (ulimit -a), or name a folder where you may write "
+                 "with --out, and run the demo again; "
+               : std::string()) +
+              "hitproof inspect on the folders under " + options.out + " shows what was recorded");
+      switch (made.status().code()) {
+      case schema::Code::invalid_argument:
+      case schema::Code::no_space:
+      case schema::Code::refused:
+        return exit_usage;
+      default:
+        return exit_inconclusive;
+      }
     }
     const DemoResult& result = *made;
     if (common.json)

@@ -8,7 +8,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -259,7 +258,6 @@ struct ExportCommand : Command {
   }
 
   int run() override {
-    std::signal(SIGXFSZ, SIG_IGN); // a full quota is an error to report, not a death
     together |= repetitions;
     if (format_name == "parquet") {
       if (together) return refuse_together();

@@ -4,7 +4,6 @@
 #include "cli/output.h"
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <filesystem>
 #include <iostream>
 
@@ -40,7 +39,6 @@ struct MergeCommand : Command {
   }
 
   int run() override {
-    std::signal(SIGXFSZ, SIG_IGN); // a full quota is an error to report, not a death
     options.quiet = common.quiet;
     if (options.dirs.empty() && options.list.empty()) {
       complain("merge needs archives",
@@ -51,7 +49,10 @@ struct MergeCommand : Command {
     const bool is_new = !std::filesystem::exists(out, ignored);
     auto sink = open_merged_file(out);
     if (!sink.ok()) {
-      complain(sink.status().message(), "choose a file that can be written with --out");
+      complain(sink.status().message(), sink.code() == schema::Code::no_space
+                                            ? "make room, or raise the limit on file sizes, then "
+                                              "run the same command again"
+                                            : "choose a file that can be written with --out");
       return exit_usage;
     }
     FleetSummary summary;

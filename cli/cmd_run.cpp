@@ -1,9 +1,9 @@
 // `hitproof run`: preload and recorder around any program.
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/plain_json.h"
 #include "cli/process.h"
 #include "cli/recorder.h"
-#include "cli/study/interrupt.h"
 #include "schema/archive.h"
 
 #include <CLI/CLI.hpp>
@@ -101,7 +101,10 @@ struct RunCommand : Command {
     }
     Process process;
     if (Status s = process.start(options); !s.ok()) {
-      complain(s.message(), "name a program that exists, after --");
+      complain(s.message(), s.code() == schema::Code::not_found
+                                ? "name a program that exists, after --"
+                                : "raise the limit that is met (ulimit -a shows all), and run it "
+                                  "again with another --out");
       return exit_usage;
     }
     bool told = false;

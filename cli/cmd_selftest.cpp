@@ -1,5 +1,6 @@
 // hitproof selftest: good archives changed on purpose, to see whether the auditor answers rightly.
 #include "audit/selftest/selftest.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report_output.h"
@@ -53,6 +54,18 @@ struct SelftestCommand : Command {
   }
 
   int complain_about(const schema::Status& status, const std::string& archive) const {
+    if (status.code() == schema::Code::incomplete && interrupted()) {
+      complain("the selftest was " + status.message(), "run it again; what was tried until then "
+                                                       "says nothing about the rest");
+      return exit_inconclusive;
+    }
+    // Of the study that is built in there are copies alone, made where temporary files go.
+    if (archive.empty() && status.code() != schema::Code::invalid_argument) {
+      complain(status.message(),
+               "see that the folder for temporary files (TMPDIR) can be written "
+               "and has room, and that memory and open files suffice (ulimit -a)");
+      return exit_usage;
+    }
     if (status.code() != schema::Code::invalid_argument)
       return complain_about_archive(status, archive);
     const auto is_about = [&](const std::string& path) {
@@ -136,6 +149,8 @@ struct SelftestCommand : Command {
 
   int run() override {
     if (list) return print_list();
+    watch_interrupts(); // the copies under TMPDIR go before the program does
+    settings.stop = interrupted;
     std::vector<std::string> subjects = archives;
     if (subjects.empty()) subjects.push_back("");
     std::vector<selftest::Score> scores;

@@ -1,10 +1,10 @@
 // `hitproof serve`: the reference runtime alone, in the foreground, until it is told to end.
 #include "cli/command.h"
 #include "cli/engine_client.h"
+#include "cli/interrupt.h"
 #include "cli/plain_json.h"
 #include "cli/study/breaks.h"
 #include "cli/study/device_options.h"
-#include "cli/study/interrupt.h"
 
 #include <CLI/CLI.hpp>
 #include <csignal>

@@ -3,8 +3,8 @@
 #include "audit/audit.h"
 #include "audit/json.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/report_output.h"
-#include "cli/study/interrupt.h"
 #include "cli/study/study_request.h"
 
 #include <CLI/CLI.hpp>
@@ -27,6 +27,7 @@ int code_of(const Status& status) {
   case Code::no_space:
   case Code::unsupported:
   case Code::busy:
+  case Code::refused:
     return exit_usage;
   default:
     return exit_inconclusive;
@@ -129,8 +130,13 @@ struct StudyCommand : Command {
     const std::string dir = run.begun();
     std::string text;
     if (status.code() == schema::Code::no_space)
-      text = "free room on the disk of " + run.out +
-             ", or name a folder elsewhere with --out, and run the study again";
+      text =
+          "free room on the disk of " + run.out +
+          " or raise the limit on file sizes (ulimit -f), or name a folder elsewhere with --out, "
+          "and run the study again";
+    if (status.code() == schema::Code::refused)
+      text = "raise the limit that the message names (ulimit -a shows all), or name with --out a "
+             "folder where you may write, and run the study again";
     if (!dir.empty())
       text += (text.empty() ? "" : "; ") + ("hitproof inspect " + dir) + " shows what was recorded";
     if (!text.empty()) return text;
@@ -144,19 +150,24 @@ struct StudyCommand : Command {
     return "name with --out a new folder where you may write, and run the study again";
   }
 
+  struct Ended {
+    int code;
+    bool audited; // it came to its end
+  };
+
   // Runs one repetition; its audit goes to stdout, or as JSON behind `document`.
-  int run_one(const Run& run, std::string& document) const {
+  Ended run_one(const Run& run, std::string& document) const {
     if (Status s = run_study(run.options, run.out); !s.ok()) {
       complain(s.message(), remedy(s, run));
-      return run.begun().empty() ? exit_usage : code_of(s);
+      return {run.begun().empty() ? exit_usage : code_of(s), false};
     }
     const auto report = audit::audit_archive(run.audited());
-    if (!report.ok()) return complain_about_archive(report.status(), run.audited());
+    if (!report.ok()) return {complain_about_archive(report.status(), run.audited()), false};
     if (common.json)
-      document += audit::to_json(*report);
+      document += (document.empty() ? "" : ",\n") + audit::to_json(*report);
     else
       print_report(*make_output(Format::text, std::cout, common.color), *report);
-    return exit_code_of(report->verdict);
+    return {exit_code_of(report->verdict), true};
   }
 
   int run() override {
@@ -167,22 +178,21 @@ struct StudyCommand : Command {
   }
 
   // Repetitions stand on their own: what one of them shows is not mended by another. One that did
-  // not come to its end is the last.
+  // not come to its end is the last, and takes nothing from those before it.
   int run_all(const std::vector<Run>& runs) const {
     std::string document, archives;
-    int worst = exit_pass;
+    int worst = exit_pass, audited = 0;
     for (const Run& run : runs) {
-      std::string report;
-      const int code = run_one(run, report);
-      if (common.json && report.empty()) return code;
-      document += (document.empty() ? "" : ",\n") + report;
-      if (code == exit_usage || code == exit_damaged) return code;
-      if (code == exit_finding || worst == exit_pass) worst = code;
+      const Ended ended = run_one(run, document);
+      if (worst == exit_pass || (ended.code != exit_pass && ended.code != exit_inconclusive))
+        worst = ended.code;
+      if (!ended.audited) break;
       archives += " " + run.audited();
+      ++audited;
     }
-    if (common.json)
+    if (common.json && audited > 0)
       std::cout << (runs.size() == 1 ? document : "{\"repetitions\": [\n" + document + "]}\n");
-    else if (runs.size() > 1)
+    if (!common.json && audited > 1)
       std::cout << "next: hitproof export" << archives
                 << " --repetitions --format html --out exports\n";
     return worst;

@@ -37,9 +37,15 @@ struct VerifyCommand : Command {
   }
 
   // The database must be whole as well: a file may be the one that was hashed and still not open.
-  void check_database(std::vector<schema::ArchiveProblem>& problems) const {
+  // Not ok where the machine refused to open it, which is no problem of the archive's.
+  schema::Status check_database(std::vector<schema::ArchiveProblem>& problems) const {
+    schema::Status refused;
     const auto add = [&](const schema::Status& status) {
       if (status.ok()) return;
+      if (status.code() == schema::Code::refused) {
+        refused = status;
+        return;
+      }
       const bool newer = status.code() == schema::Code::newer_format;
       problems.push_back(
           {newer ? ArchiveProblemKind::newer_format : ArchiveProblemKind::changed_file,
@@ -47,19 +53,22 @@ struct VerifyCommand : Command {
     };
     // A file that is reported already is not the one that was hashed, and not opened.
     for (const auto& p : problems)
-      if (p.file.starts_with("data/recording.sqlite")) return;
+      if (p.file.starts_with("data/recording.sqlite")) return {};
     auto recording = schema::Recording::open_existing(dir);
     if (recording.ok())
       add(recording->check_integrity());
     else if (recording.code() != schema::Code::not_found || problems.empty())
       add(recording.status());
+    return refused;
   }
 
   // The statement must be about this archive whoever signed it; only a key tells who did.
-  void check_statement(std::vector<schema::ArchiveProblem>& problems) {
+  schema::Status check_statement(std::vector<schema::ArchiveProblem>& problems) {
     auto found = schema::check_attestation(dir, key ? &*key : nullptr);
     if (found.ok()) {
       claim = std::move(found).value();
+    } else if (found.code() == schema::Code::refused) {
+      return found.status();
     } else if (found.code() != schema::Code::not_found) {
       problems.push_back({ArchiveProblemKind::bad_attestation, schema::attestation_file,
                           found.status().message()});
@@ -67,6 +76,7 @@ struct VerifyCommand : Command {
       problems.push_back({ArchiveProblemKind::bad_attestation, schema::attestation_file,
                           "a signature by key " + key->id() + " is asked for, but none is there"});
     }
+    return {};
   }
 
   std::string words_of_claim() const {
@@ -107,7 +117,7 @@ struct VerifyCommand : Command {
     std::error_code error;
     if (!std::filesystem::is_directory(dir, error)) return true;
     for (const char* part : {"data", "bagit.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt"})
-      if (std::filesystem::exists(dir + "/" + part, error)) return true;
+      if (std::filesystem::exists(dir + "/" + part, error) || error) return true;
     return false;
   }
 
@@ -128,8 +138,9 @@ struct VerifyCommand : Command {
     auto found = schema::verify_archive(dir);
     if (!found.ok()) return complain_about_archive(found.status(), dir);
     auto problems = std::move(found).value();
-    check_database(problems);
-    check_statement(problems);
+    schema::Status refused = check_database(problems);
+    if (refused.ok()) refused = check_statement(problems);
+    if (!refused.ok()) return complain_about_archive(refused, dir);
     const int code = exit_code(problems);
     if (common.json) {
       print_json(problems, code);

@@ -1,13 +1,17 @@
 // The program `hitproof`: gathers the subcommands, reads the command line, runs one of them.
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/manual/manual.h"
 #include "cli/manual/texts.h"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fcntl.h>
 #include <iostream>
+#include <new>
 #include <unistd.h>
 #include <vector>
 
@@ -25,6 +29,13 @@ std::vector<std::unique_ptr<Command>> all_commands() {
 #include "cli/commands.inc"
 #undef HITPROOF_COMMAND
   return list;
+}
+
+// A stream that was closed leaves its number to the next file that is opened, a recording perhaps,
+// and what is printed would go there. What stands in for it takes nothing, so that it still fails.
+void hold_places_of_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 bool color_wanted() {
@@ -121,6 +132,8 @@ void complain(const std::string& message, const std::string& remedy) {
 } // namespace hitproof::cli
 
 int main(int argc, char** argv) {
+  hitproof::cli::hold_places_of_closed_streams();
+  hitproof::cli::outlive(SIGXFSZ); // a limit on file sizes is an error to report, not a death
   try {
     const int code = hitproof::cli::run_program(argc, argv);
     // A full disk behind stdout shows only now; an answer that nobody can read is none.
@@ -129,9 +142,15 @@ int main(int argc, char** argv) {
     hitproof::cli::complain("writing to stdout failed",
                             "make room where it goes, or send it elsewhere");
     return hitproof::cli::exit_usage;
+  } catch (const std::bad_alloc&) {
+    hitproof::cli::complain("no memory left",
+                            "end other programs, or raise the limit (ulimit -v, or "
+                            "the container's), and run the same command again");
+    return hitproof::cli::exit_usage;
   } catch (const std::exception& error) {
     hitproof::cli::complain(error.what(),
-                            "look whether the machine has room and the files can be read, and run "
+                            "look whether the machine has room, lets you have as many threads and "
+                            "files as it takes (ulimit -a), and the files can be read, and run "
                             "the same command again; if it stays, report it with this message");
     return hitproof::cli::exit_usage;
   }

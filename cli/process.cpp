@@ -75,14 +75,12 @@ schema::Status Process::start(const ProcessOptions& options) {
   int log = -1;
   if (!options.log_path.empty()) {
     log = open(options.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (log < 0)
-      return schema::Status(schema::Code::io_error,
-                            "cannot write " + options.log_path + ": " + strerror(errno));
+    if (log < 0) return schema::Status::from_errno(errno, "write " + options.log_path);
   }
   int out[2] = {-1, -1};
   if (options.capture_stdout && pipe2(out, O_CLOEXEC) != 0) {
     if (log >= 0) close(log);
-    return schema::Status(schema::Code::io_error, std::string("pipe: ") + strerror(errno));
+    return schema::Status::from_errno(errno, "make a pipe for " + options.command[0]);
   }
   auto arguments = options.command;
   auto environment = build_environment(options);
@@ -107,8 +105,7 @@ schema::Status Process::start(const ProcessOptions& options) {
   if (out[1] >= 0) close(out[1]);
   out_ = out[0];
   reaped_ = false;
-  if (pid_ < 0)
-    return schema::Status(schema::Code::io_error, std::string("fork: ") + strerror(errno));
+  if (pid_ < 0) return schema::Status::from_errno(errno, "start " + options.command[0]);
   return schema::Status();
 }
 

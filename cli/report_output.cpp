@@ -109,6 +109,11 @@ int complain_about_archive(const schema::Status& status, const std::string& dir)
   case schema::Code::no_space:
     complain(status.message(), "free room there, or name another folder with SQLITE_TMPDIR");
     return exit_usage;
+  case schema::Code::refused:
+    complain(status.message(), "see that you may read " + dir +
+                                   " and all files in it, and that memory and open files suffice "
+                                   "(ulimit -a), then run the same command again");
+    return exit_usage;
   default:
     complain(status.message(),
              "see that " + dir + " and its files can be read, then run the same command again");

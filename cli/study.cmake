@@ -10,6 +10,6 @@ file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/generated/cli/breaks_data.inc
   CONTENT "static const char breaks_toml[] = R\"toml(${breaks_toml})toml\";\n" @ONLY)
 
 list(APPEND HITPROOF_CLI_SOURCES process.cpp progress.cpp recorder.cpp engine_client.cpp study/arm.cpp
-  study/breaks.cpp study/demo.cpp study/device_options.cpp study/facts.cpp study/interrupt.cpp
+  study/breaks.cpp study/demo.cpp study/device_options.cpp study/facts.cpp
   study/prompt_texts.cpp study/prompts.cpp study/shared_server.cpp study/study.cpp study/study_request.cpp)
 list(APPEND HITPROOF_CLI_LIBRARIES Threads::Threads PkgConfig::HTTPLIB_CLIENT)

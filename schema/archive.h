@@ -57,7 +57,8 @@ close_archive(const std::string& dir,
 
 // Every problem found, in order of file name, at most 1,000 of them and a count of the others;
 // empty: the files are those that were written, and there are no further ones. The Status is not ok
-// only where `dir` itself cannot be read (not_found, io_error).
+// only where `dir` itself cannot be read (not_found, io_error), or where the machine refused what
+// reading its files takes (refused): then nothing is known of them.
 Result<std::vector<ArchiveProblem>> verify_archive(const std::string& dir);
 
 // True where bagit.txt is there: the archive was closed once.

@@ -47,6 +47,7 @@ class Verifier {
     check_recordings();
     if (!closed_ && has_leftovers(dir_))
       add(Kind::leftover, "journal", "holds records that were never moved into the recording");
+    if (!refused_.ok()) return refused_;
     std::stable_sort(problems_.begin(), problems_.end(),
                      [](const auto& a, const auto& b) { return a.file < b.file; });
     if (not_listed_ > 0)
@@ -64,6 +65,14 @@ class Verifier {
       add_always(kind, file, message);
     else
       ++not_listed_;
+  }
+
+  // A file that cannot be read, of which a machine that lacks descriptors or memory says nothing.
+  void add_unread(const std::string& file, const Status& why) {
+    if (why.code() == Code::refused)
+      refused_ = why;
+    else
+      add(Kind::unreadable, file, why.message());
   }
 
   const bag::File* find(const std::string& path) const {
@@ -84,7 +93,7 @@ class Verifier {
     if (text.code() == Code::corruption)
       add(Kind::bad_manifest, name, text.status().message());
     else if (text.code() != Code::not_found)
-      add(Kind::unreadable, name, text.status().message());
+      add_unread(name, text.status());
     else if (closed_)
       add(Kind::missing_file, name, "is missing from a closed archive");
     else
@@ -150,7 +159,7 @@ class Verifier {
     const auto digests = hash_plain_files(paths);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (!digests[i].ok())
-        add(Kind::unreadable, lines[i]->path, digests[i].status().message());
+        add_unread(lines[i]->path, digests[i].status());
       else if (*digests[i] == lines[i]->digest)
         intact_.insert(lines[i]->path);
       else
@@ -219,8 +228,10 @@ class Verifier {
       if (has((std::string(path) + "-wal").c_str())) continue;
       const Result<Recording> recording = Recording::open_file(dir_ + "/" + path);
       if (recording.ok()) continue;
-      const bool newer = recording.code() == Code::newer_format;
-      add(newer ? Kind::newer_format : Kind::unreadable, path, recording.status().message());
+      if (recording.code() == Code::newer_format)
+        add(Kind::newer_format, path, recording.status().message());
+      else
+        add_unread(path, recording.status());
     }
   }
 
@@ -229,6 +240,7 @@ class Verifier {
   bool closed_ = false;          // bag files were written: from then on nothing may change
   std::set<std::string> intact_; // files whose digest is the manifest's
   std::vector<ArchiveProblem> problems_;
+  Status refused_; // the machine kept some file from being read
   std::size_t not_listed_ = 0;
 };
 

@@ -62,8 +62,9 @@ Result<std::string> make_statement(const std::string& dir, const TestResult& res
   const auto digests = hash_manifests(dir);
   if (!digests.ok()) return digests.status();
   Json configuration = Json::array();
-  if (const auto plan = hash_plain_files({dir + "/data/plan.toml"}).front(); plan.ok())
-    configuration.push_back(resource("data/plan.toml", *plan));
+  const auto plan = hash_plain_files({dir + "/data/plan.toml"}).front();
+  if (plan.ok()) configuration.push_back(resource("data/plan.toml", *plan));
+  if (!plan.ok() && plan.code() != Code::not_found) return plan.status();
   Json program = resource("hitproof", result.program);
   program["annotations"] = {{"version", result.program_version}};
   configuration.push_back(program);
@@ -90,7 +91,7 @@ Status attest(const std::string& dir, const TestResult& result, const SigningKey
   if (!statement.ok()) return statement.status();
   const auto envelope = seal(payload_type, std::move(*statement), key);
   if (!envelope.ok()) return envelope.status();
-  // Half an envelope would be a damaged one.
+  // Half an envelope would be a damaged one, and so would an archive to which a file was added.
   return write_whole(path, write_envelope(*envelope));
 }
 

@@ -4,9 +4,12 @@
 #include "schema/sqlite_status.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <sqlite3.h>
+#include <unistd.h>
 
 namespace hitproof::schema {
 namespace {
@@ -51,7 +54,7 @@ struct MergedFile::Impl {
 
   Status exec(const std::string& sql) {
     const int code = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr);
-    return code == SQLITE_OK ? Status() : sqlite_status(db, code, path + ": " + sql);
+    return code == SQLITE_OK ? Status() : sqlite_status(db, code, path + ": " + first_words(sql));
   }
 
   Result<std::int64_t> number(const std::string& sql) {
@@ -107,7 +110,13 @@ Result<MergedFile> MergedFile::open(const std::string& path) {
   impl->path = path;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   int code = sqlite3_open_v2(path.c_str(), &impl->db, flags, nullptr);
-  if (code != SQLITE_OK) return sqlite_status(impl->db, code, "open " + path);
+  if (code != SQLITE_OK) {
+    // SQLite tries to read one instead, and says what came of that.
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    if (::access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
+      return Status::from_errno(errno, "write into the folder of " + path);
+    return sqlite_status(impl->db, code, "open " + path);
+  }
   sqlite3_busy_timeout(impl->db, 2000);
   Status status = impl->check_identity();
   // Nothing is synced before a checkpoint: a killed process loses nothing by that.

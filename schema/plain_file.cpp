@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <sys/stat.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -99,8 +101,18 @@ std::vector<Result<Digest>> hash_plain_files(const std::vector<std::string>& pat
   };
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::jthread> helpers;
-  for (std::size_t i = 1; i < std::min(cores, paths.size()); ++i)
-    helpers.emplace_back(work);
+  // Helpers may be lacking, for want of memory or of threads: then this thread does their part.
+  try {
+    for (std::size_t i = 1; i < std::min(cores, paths.size()); ++i)
+      helpers.emplace_back([&] {
+        try {
+          work();
+        } catch (const std::bad_alloc&) {
+          return;
+        }
+      });
+  } catch (const std::system_error&) {
+  }
   work();
   helpers.clear();
   return digests;

@@ -2,11 +2,39 @@
 
 #include "schema/sqlite_status.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <sqlite3.h>
 #include <utility>
 
 namespace hitproof::schema {
+
+namespace {
+
+constexpr std::size_t longest_path = 512; // SQLite's MAX_PATHNAME on unix
+
+// What the system said of the file that a statement failed on, 0 where nobody knows. A connection
+// keeps it for statements that stop on the way, and not for a commit; the files themselves, the
+// database and its journal or log, keep it always.
+int system_error(sqlite3* db) {
+  int error = sqlite3_system_errno(db);
+  sqlite3_file* journal = nullptr;
+  if (error == 0) sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &error);
+  if (error == 0) sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &journal);
+  if (journal != nullptr && journal->pMethods != nullptr)
+    journal->pMethods->xFileControl(journal, SQLITE_FCNTL_LAST_ERRNO, &error);
+  return error;
+}
+
+} // namespace
+
+std::string first_words(std::string_view sql) {
+  constexpr std::size_t most = 160;
+  std::string words(sql.substr(0, most));
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  return sql.size() > most ? words + " ..." : words;
+}
 
 Status sqlite_status(sqlite3* db, int code, const std::string& what) {
   Code kind = Code::io_error;
@@ -24,6 +52,11 @@ Status sqlite_status(sqlite3* db, int code, const std::string& what) {
   case SQLITE_LOCKED:
     kind = Code::busy;
     break;
+  case SQLITE_NOMEM:
+  case SQLITE_PERM:
+  case SQLITE_READONLY:
+    kind = Code::refused;
+    break;
   case SQLITE_ERROR:
   case SQLITE_RANGE:
   case SQLITE_CONSTRAINT:
@@ -34,14 +67,24 @@ Status sqlite_status(sqlite3* db, int code, const std::string& what) {
   default:
     break;
   }
-  std::string reason = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
-  if (const int error = db != nullptr ? sqlite3_system_errno(db) : 0;
-      (code & 0xff) == SQLITE_IOERR && error != 0) {
-    // "disk I/O error" alone does not say that a quota or file-size limit was met.
-    kind = Status::from_errno(error, what).code();
-    reason += std::string(" (") + std::strerror(error) + ")";
-  }
-  return Status(kind, what + ": " + reason);
+  const std::string said =
+      what + ": " + (db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+  if (db == nullptr || ((code & 0xff) != SQLITE_IOERR && (code & 0xff) != SQLITE_CANTOPEN))
+    return Status(kind, said);
+  // "disk I/O error" alone does not say that a quota or a limit was met.
+  const int whole_code = sqlite3_extended_errcode(db);
+  if (whole_code == SQLITE_IOERR_NOMEM) return Status(Code::refused, said + ": out of memory");
+  const int error = system_error(db);
+  // A file that cannot be opened may be whole; that it is not there was looked at before. SQLite
+  // also means a path that is too long for it.
+  if ((code & 0xff) == SQLITE_CANTOPEN && (error == 0 || error == ENOENT))
+    return Status(Code::refused, said + (what.size() > longest_path
+                                             ? "; SQLite opens no path of more than " +
+                                                   std::to_string(longest_path) +
+                                                   " bytes: move the folder nearer to the root"
+                                             : ""));
+  if (error != 0) return Status::from_errno(error, said);
+  return Status(kind, said + " (SQLite's code " + std::to_string(whole_code) + ")");
 }
 
 Query::Query(Query&& other) noexcept { *this = std::move(other); }
@@ -59,7 +102,7 @@ Query::~Query() { sqlite3_finalize(statement_); }
 
 void Query::note(int code) {
   if (code != SQLITE_OK && status_.ok())
-    status_ = sqlite_status(db_, code, std::string("query: ") + sqlite3_sql(statement_));
+    status_ = sqlite_status(db_, code, "query: " + first_words(sqlite3_sql(statement_)));
 }
 
 Query& Query::bind(int index, std::int64_t value) {

@@ -13,7 +13,7 @@ Status Prepared::prepare(sqlite3* db, const std::string& sql) {
   if (statement_ != nullptr) return {};
   const int code = sqlite3_prepare_v3(db, sql.c_str(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
-  return code == SQLITE_OK ? Status() : sqlite_status(db, code, "prepare " + sql);
+  return code == SQLITE_OK ? Status() : sqlite_status(db, code, "prepare " + first_words(sql));
 }
 
 Recording::Impl::~Impl() {
@@ -64,7 +64,7 @@ Status Recording::Impl::open(const std::string& file, Access access, PageCheck c
 
 Status Recording::Impl::exec(const std::string& sql) {
   const int code = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr);
-  return code == SQLITE_OK ? Status() : sqlite_status(db, code, path + ": " + sql);
+  return code == SQLITE_OK ? Status() : sqlite_status(db, code, path + ": " + first_words(sql));
 }
 
 Status Recording::Impl::run(sqlite3_stmt* statement) {
@@ -148,8 +148,10 @@ Result<Recording> Recording::open_existing(const std::string& dir, Access access
 
 Result<Recording> Recording::open_file(const std::string& path, Access access, PageCheck check) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error))
-    return Status(Code::not_found, path + ": no recording there");
+  const bool there = std::filesystem::is_regular_file(path, error);
+  if (error == std::errc::permission_denied)
+    return Status::from_errno(error.value(), "open " + path);
+  if (!there) return Status(Code::not_found, path + ": no recording there");
   auto impl = std::make_unique<Impl>();
   Status status = impl->open(path, access, check);
   if (status.ok() && access == Access::read_write)
@@ -195,7 +197,7 @@ Result<Query> Recording::query(std::string_view sql) {
   const int code =
       sqlite3_prepare_v2(impl_->db, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
   if (code != SQLITE_OK)
-    return sqlite_status(impl_->db, code, impl_->path + ": " + std::string(sql));
+    return sqlite_status(impl_->db, code, impl_->path + ": " + first_words(sql));
   if (statement == nullptr) return Status(Code::invalid_argument, "an empty query");
   return Query(impl_->db, statement);
 }

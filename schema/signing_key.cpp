@@ -38,7 +38,9 @@ Status write_new(const std::string& path, const std::string& text, mode_t mode) 
   if (fd < 0 && errno == EEXIST)
     return Status(Code::invalid_argument, path + " exists; a key is never overwritten");
   if (fd < 0) return Status::from_errno(errno, "create " + path);
-  return write_synced(fd, text, path);
+  Status status = write_synced(fd, text, path);
+  if (!status.ok()) ::unlink(path.c_str());
+  return status;
 }
 
 template <class Read>
@@ -91,7 +93,9 @@ Status SigningKey::write_pair(const std::string& path) const {
   if (::access((path + ".pub").c_str(), F_OK) == 0)
     return Status(Code::invalid_argument, path + ".pub exists; a key is never overwritten");
   Status status = write_new(path, text_of(secret.get()), 0600);
-  if (status.ok()) status = write_new(path + ".pub", text_of(open.get()), 0644);
+  if (!status.ok()) return status;
+  status = write_new(path + ".pub", text_of(open.get()), 0644);
+  if (!status.ok()) ::unlink(path.c_str()); // half a pair would be in the way of the next one
   return status;
 }
 

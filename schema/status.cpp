@@ -27,15 +27,53 @@ const char* code_name(Code code) noexcept {
     return "incomplete";
   case Code::unsupported:
     return "unsupported";
+  case Code::refused:
+    return "refused";
   }
   return "unknown";
 }
 
+namespace {
+
+Code code_of(int error) noexcept {
+  switch (error) {
+  case ENOSPC:
+  case EDQUOT:
+  case EFBIG:
+    return Code::no_space;
+  case ENOENT:
+    return Code::not_found;
+  case EMFILE:
+  case ENFILE:
+  case ENOMEM:
+  case EAGAIN:
+  case EACCES:
+  case EPERM:
+  case EROFS:
+    return Code::refused;
+  default:
+    return Code::io_error;
+  }
+}
+
+// Whose limit was met: the system's words for these do not say what to raise.
+const char* limit_of(int error) noexcept {
+  switch (error) {
+  case EFBIG:
+    return " (the limit on file sizes, ulimit -f)";
+  case EMFILE:
+    return " (the limit on open files, ulimit -n)";
+  case EAGAIN: // of a thread or a process; nothing here asks a file without waiting
+    return " (the limit on processes, ulimit -u)";
+  default:
+    return "";
+  }
+}
+
+} // namespace
+
 Status Status::from_errno(int error, const std::string& what) {
-  Code code = Code::io_error;
-  if (error == ENOSPC || error == EDQUOT || error == EFBIG) code = Code::no_space;
-  if (error == ENOENT) code = Code::not_found;
-  return Status(code, what + ": " + std::strerror(error));
+  return Status(code_of(error), what + ": " + std::strerror(error) + limit_of(error));
 }
 
 std::string Status::to_string() const {

@@ -20,6 +20,7 @@ enum class Code {
   busy,             // somebody else holds it
   incomplete,       // readable, but not closed: evidence may be missing
   unsupported,      // not on this machine
+  refused,          // for want of descriptors, memory or permission: nothing is known of the bytes
 };
 
 // The code's name as it appears in messages and JSON ("not_found").
@@ -32,7 +33,8 @@ class [[nodiscard]] Status {
 
   static Status ok_status() noexcept { return {}; }
   // From errno `error` while doing `what` ("open /a/b"): ENOSPC, EDQUOT and EFBIG become no_space,
-  // ENOENT not_found, everything else io_error.
+  // ENOENT not_found, what a machine or its owner denies (EMFILE, ENFILE, ENOMEM, EAGAIN, EACCES,
+  // EPERM, EROFS) refused, everything else io_error.
   static Status from_errno(int error, const std::string& what);
 
   bool ok() const noexcept { return code_ == Code::ok; }

@@ -66,8 +66,14 @@ Status write_whole(const std::string& path, std::string_view text) {
   return file.keep();
 }
 
-WholeFile::Buffer::Buffer(const std::string& path)
-    : fd_(open_new(path)), error_(fd_ < 0 ? errno : 0), bytes_(1 << 16) {
+WholeFile::Buffer::Buffer(const std::string& part) : bytes_(1 << 16) {
+  const std::string folder = part.substr(0, part.rfind('/') + 1);
+  // Without a name nothing is left behind however the program ends. Not every file system has such
+  // files.
+  fd_ = ::open(folder.empty() ? "." : folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  named_ = fd_ < 0;
+  if (named_) fd_ = open_new(part);
+  if (fd_ < 0) error_ = errno;
   setp(bytes_.data(), bytes_.data() + bytes_.size());
 }
 
@@ -87,26 +93,33 @@ WholeFile::Buffer::int_type WholeFile::Buffer::overflow(int_type c) {
   return traits_type::not_eof(c);
 }
 
-int WholeFile::Buffer::close() {
+int WholeFile::Buffer::close(const std::string& part) {
   if (fd_ < 0) return error_;
   sync();
   if (error_ == 0) error_ = sync_fd(fd_);
+  if (error_ == 0 && !named_) {
+    const std::string self = "/proc/self/fd/" + std::to_string(fd_);
+    ::unlink(part.c_str()); // of a program that was killed between naming it and its place
+    named_ = ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, part.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    if (!named_) error_ = errno;
+  }
   if (::close(fd_) != 0 && error_ == 0) error_ = errno;
   fd_ = -1;
   return error_;
 }
 
 WholeFile::WholeFile(std::string path)
-    : path_(std::move(path)), part_(path_ + ".part"), buffer_(part_), stream_(&buffer_) {
+    : path_(std::move(path)), part_(path_ + "." + std::to_string(::getpid()) + ".part"),
+      buffer_(part_), stream_(&buffer_) {
   if (buffer_.open_error() != 0) stream_.setstate(std::ios::badbit);
 }
 
 WholeFile::~WholeFile() {
-  if (!kept_) ::unlink(part_.c_str());
+  if (!kept_ && buffer_.named()) ::unlink(part_.c_str());
 }
 
 Status WholeFile::keep() {
-  if (const int error = buffer_.close(); error != 0)
+  if (const int error = buffer_.close(part_); error != 0)
     return Status::from_errno(error, "write " + path_);
   Status status = put_into_place(part_, path_);
   kept_ = status.ok();

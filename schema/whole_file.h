@@ -1,7 +1,7 @@
 // Files that are there whole or not at all. The bytes are written beside their place and are on the
 // disk before the name is given, so a full disk, a killed program or a power cut leaves under the
-// name what was there before, or all of the new file. After a kill the file beside it may stay; the
-// next writer of the same name takes it over. Two writers of one name at a time are not told apart.
+// name what was there before, or all of the new file. Two programs that write the same file at once
+// do not write into one another's; the last one's stays.
 #pragma once
 
 #include "schema/status.h"
@@ -26,8 +26,10 @@ Status write_synced(int fd, std::string_view text, const std::string& path);
 // are as they were. A folder that cannot be synced is no error: the file is whole either way.
 Status put_into_place(const std::string& from, const std::string& path);
 
-// `text` as the file `path`, whole, by way of `path` with ".part" behind it. Errors: no_space,
-// io_error, not_found; nothing new is at the path then, and nothing beside it.
+// `text` as the file `path`, whole, by way of a file that has no name until it is all there, then
+// for a moment the one of `path` with ".PID.part" behind it (from the start on file systems that
+// know no nameless files; a killed program leaves it there). Errors: no_space, io_error, not_found,
+// refused; nothing new is at the path then, and nothing beside it.
 Status write_whole(const std::string& path, std::string_view text);
 
 // The same for what is written piece by piece.
@@ -48,9 +50,12 @@ class WholeFile {
   // Writes to a descriptor and remembers the first error, which a stream forgets.
   class Buffer : public std::streambuf {
    public:
-    explicit Buffer(const std::string& path);
+    explicit Buffer(const std::string& part);
     ~Buffer() override;
-    int close(); // and syncs; the first error so far, 0 where there was none
+    // Syncs, gives the file the name `part` where it has none yet, and closes it; the first error so
+    // far, 0 where there was none.
+    int close(const std::string& part);
+    bool named() const noexcept { return named_; }
     int open_error() const noexcept { return fd_ < 0 ? error_ : 0; }
 
    protected:
@@ -58,7 +63,8 @@ class WholeFile {
     int sync() override;
 
    private:
-    int fd_;
+    int fd_ = -1;
+    bool named_ = false;
     int error_ = 0;
     std::vector<char> bytes_;
   };

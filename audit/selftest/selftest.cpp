@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 namespace hitproof::audit::selftest {
@@ -143,10 +145,29 @@ class Run {
 
   void work(Workshop& workshop) {
     for (std::size_t i = next_++; i < list_.size(); i = next_++) {
+      if (settings_.stop && settings_.stop()) {
+        fail(Status(Code::incomplete, "stopped before all changes were tried"));
+        return;
+      }
       const Mutation& m = *list_[i];
       Trial trial{&m, Outcome::wrong, "", ""};
       try {
-        trial = workshop.try_out(m, settings_.keep, !settings_.only.empty());
+        auto tried = workshop.try_out(m, settings_.keep, !settings_.only.empty());
+        if (!tried.ok()) {
+          fail(tried.status());
+          return;
+        }
+        trial = std::move(tried).value();
+      } catch (const std::bad_alloc&) {
+        fail(Status(Code::refused, "no memory left"));
+        return;
+      } catch (const std::system_error& error) {
+        const Status status = Status::from_errno(error.code().value(), error.what());
+        if (status.code() == Code::refused) { // a thread that the machine does not give
+          fail(status);
+          return;
+        }
+        trial.came = std::string("the audit ends with: ") + error.what();
       } catch (const std::exception& error) {
         trial.came = std::string("the audit ends with: ") + error.what();
       }

@@ -20,6 +20,7 @@ struct Settings {
   std::string blind; // "rule" or "rule.violation" that the auditor is made not to see
   unsigned jobs = 0; // archives audited at a time; 0: one a core, at most 8
   Auditor auditor;   // empty: the auditor
+  std::function<bool()> stop; // asked before each change whether to end; empty: never
 };
 
 struct RuleScore {
@@ -56,7 +57,8 @@ using OnTrial = std::function<void(std::size_t done, std::size_t of, const Trial
 
 // Tries the chosen mutations on `archive`, which is copied and never written to; on the built-in
 // study where it is empty. Errors: invalid_argument (a name, a rule, an archive that is not good),
-// those of audit_archive, io_error.
+// those of audit_archive, io_error, incomplete (stopped), no_space and refused: what a machine
+// cannot do is no answer of the auditor's.
 schema::Result<Score> run(const std::string& archive, const Settings& settings = {},
                           const OnTrial& progress = {});
 

@@ -36,6 +36,11 @@ std::string times_written(const std::string& file) {
   return count;
 }
 
+// What the machine could not do says nothing about the auditor, nor about the archive.
+bool is_the_machines(const schema::Status& status) {
+  return status.code() == schema::Code::refused || status.code() == schema::Code::no_space;
+}
+
 // Empty, or that nothing was written, although the statements ran.
 schema::Result<std::string> change(const std::string& file, const std::string& sql) {
   std::string before;
@@ -45,6 +50,7 @@ schema::Result<std::string> change(const std::string& file, const std::string& s
     before = times_written(file);
     schema::Status status = recording->execute("PRAGMA journal_mode = MEMORY");
     if (status.ok()) status = recording->execute(sql);
+    if (is_the_machines(status)) return status;
     if (!status.ok()) return "it cannot be made here: " + status.message();
   }
   return times_written(file) == before ? std::string("it changes nothing here") : std::string();
@@ -124,9 +130,9 @@ schema::Status Workshop::make_good() {
   return {};
 }
 
-std::string Workshop::misfit(const Mutation& m) {
+schema::Result<std::string> Workshop::misfit(const Mutation& m) {
   if (m.further.arm != Arm::candidate && !good_.has_reference)
-    return "the archive has no control arm";
+    return std::string("the archive has no control arm");
   if (!m.harmless()) {
     const RuleReport* rule = good_.rule(m.rule);
     if (rule != nullptr && rule->verdict != Verdict::pass)
@@ -134,11 +140,11 @@ std::string Workshop::misfit(const Mutation& m) {
     if (rule != nullptr && find(*rule, m.violation) != nullptr)
       return m.rule + "." + m.violation + " is there as it is";
   }
-  if (m.further.needs == nullptr) return "";
+  if (m.further.needs == nullptr) return std::string();
   auto recording = schema::Recording::open_existing(archive());
-  if (!recording.ok()) return recording.status().message();
+  if (!recording.ok()) return recording.status();
   auto q = recording->query(m.further.needs->sql);
-  if (!q.ok()) return q.status().message();
+  if (!q.ok()) return q.status();
   return q->next() && q->integer(0) != 0
              ? std::string()
              : "the archive lacks " + std::string(m.further.needs->words);
@@ -147,7 +153,7 @@ std::string Workshop::misfit(const Mutation& m) {
 // Empty where the change was made, else why it cannot be.
 schema::Result<std::string> Workshop::apply(const Mutation& m) {
   if (auto status = make_good(); !status.ok()) return status;
-  if (std::string reason = misfit(m); !reason.empty()) return reason;
+  if (auto reason = misfit(m); !reason.ok() || !reason->empty()) return reason;
   const Further& further = m.further;
   bool any = m.sql.empty();
   for (const Arm arm : {Arm::candidate, Arm::control}) {
@@ -161,11 +167,19 @@ schema::Result<std::string> Workshop::apply(const Mutation& m) {
   if (!any) return std::string("it changes nothing here");
   if (further.files != nullptr) changed_ = {""};
   // What a changed recording no longer allows (it was never closed) is for the auditor to say.
-  if (!further.manifests_follow) static_cast<void>(schema::close_archive(archive()).ok());
-  if (further.files != nullptr)
-    if (auto status = further.files(archive()); !status.ok())
+  const auto close = [&] {
+    const auto closed = schema::close_archive(archive());
+    return is_the_machines(closed.status()) ? closed.status() : schema::Status();
+  };
+  schema::Status closed;
+  if (!further.manifests_follow) closed = close();
+  if (closed.ok() && further.files != nullptr)
+    if (auto status = further.files(archive()); !status.ok()) {
+      if (is_the_machines(status)) return status;
       return "it cannot be made here: " + status.message();
-  if (further.manifests_follow) static_cast<void>(schema::close_archive(archive()).ok());
+    }
+  if (closed.ok() && further.manifests_follow) closed = close();
+  if (!closed.ok()) return closed;
   return std::string();
 }
 
@@ -177,19 +191,17 @@ schema::Result<Report> Workshop::report_of(const Mutation& m) {
   return auditor_(archive());
 }
 
-Trial Workshop::try_out(const Mutation& m, const std::string& keep, bool keep_all) {
+schema::Result<Trial> Workshop::try_out(const Mutation& m, const std::string& keep, bool keep_all) {
   Trial trial{&m, Outcome::wrong, "", ""};
   const auto reason = apply(m);
-  if (!reason.ok()) {
-    trial.came = reason.status().message();
-    return trial;
-  }
+  if (!reason.ok()) return reason.status();
   if (!reason->empty()) {
     trial.outcome = Outcome::skipped;
     trial.came = *reason;
     return trial;
   }
   const auto report = auditor_(archive());
+  if (is_the_machines(report.status())) return report.status();
   if (!report.ok())
     trial.came = "the audit ends with: " + report.status().to_string();
   else if (m.harmless())
@@ -201,7 +213,7 @@ Trial Workshop::try_out(const Mutation& m, const std::string& keep, bool keep_al
   const std::string kept = keep + "/" + m.name;
   std::error_code error;
   fs::create_directories(keep, error);
-  require(copy_tree(archive(), kept));
+  if (auto status = copy_tree(archive(), kept); !status.ok()) return status;
   trial.kept = kept;
   return trial;
 }

@@ -33,9 +33,11 @@ class Workshop {
   const Report& good() const noexcept { return good_; }
   // Changes the copy, audits it and holds the report against what the mutation demands. With
   // `keep` the changed archive goes into `<keep>/<name>` where the answer is wrong, or in any case
-  // where `keep_all`. A mutation whose subject the archive lacks is skipped. Throws AuditError
-  // where the changed archive cannot be kept.
-  Trial try_out(const Mutation& mutation, const std::string& keep = "", bool keep_all = false);
+  // where `keep_all`. A mutation whose subject the archive lacks is skipped. Errors: of
+  // making the change or keeping it; no_space, refused (by the machine, whatever the auditor would
+  // have said).
+  schema::Result<Trial> try_out(const Mutation& mutation, const std::string& keep = "",
+                                bool keep_all = false);
   // The report of the changed copy, for who wants to see all of it. Errors: invalid_argument where
   // the mutation does not apply here, and those of the auditor.
   schema::Result<Report> report_of(const Mutation& mutation);
@@ -46,7 +48,7 @@ class Workshop {
   std::string archive() const { return dir_.path() + "/archive"; }
   schema::Status make_good();
   // Empty, or why the mutation means nothing here.
-  std::string misfit(const Mutation& mutation);
+  schema::Result<std::string> misfit(const Mutation& mutation);
   schema::Result<std::string> apply(const Mutation& mutation);
 
   std::string source_;

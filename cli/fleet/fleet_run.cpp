@@ -116,6 +116,9 @@ class Taking {
     const char* remedy = "left out; name the folder of an archive of this or an older format";
     if (damaged) remedy = "left out; hitproof verify lists what is not what was written";
     if (open) remedy = "left out; hitproof inspect shows what it holds";
+    if (why.code() == Code::refused)
+      remedy = "left out; see that its files can be read, and that memory and open files suffice "
+               "(ulimit -a)";
     if (why.code() == Code::unsupported) remedy = "left out; try another version of DuckDB";
     complain(why.message(), remedy);
     stopped_ = options_.strict;

@@ -1,7 +1,7 @@
 #include "cli/study/arm.h"
 
+#include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "cli/study/interrupt.h"
 #include "cli/study/shared_server.h"
 #include "schema/archive.h"
 #include "schema/clock.h"
@@ -22,20 +22,33 @@ using schema::Status;
 // Weights of the real size are made in seconds; a machine under load may need longer.
 constexpr int start_timeout_ms = 600000;
 
-// An engine that meets a limit of address space fails in whatever call meets it first, and
-// libraries below it do not always say that it was memory: where there is such a limit, it is
-// named.
-Status with_memory_limit(Status outcome) {
-  rlimit limit{};
-  const std::string& message = outcome.message();
-  const bool of_engine = outcome.code() == Code::io_error || outcome.code() == Code::unsupported;
-  if (!of_engine || getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-      message.find("ulimit -v") != std::string::npos)
-    return outcome;
-  return Status(outcome.code(),
-                message + "; each process may have at most " +
-                    std::to_string(limit.rlim_cur >> 20) +
-                    " MiB of memory here, which may be the cause: raise the limit (ulimit -v)");
+struct Limit {
+  int resource;
+  rlim_t enough, unit; // from `enough` on it is not the cause
+  const char *words, *option;
+};
+
+const Limit limits[] = {
+    {RLIMIT_AS, RLIM_INFINITY, 1 << 20, " MiB of memory", "ulimit -v"},
+    {RLIMIT_NOFILE, 256, 1, " open files", "ulimit -n"},
+    {RLIMIT_FSIZE, RLIM_INFINITY, 1 << 10, " KiB in a file", "ulimit -f"},
+};
+
+// An engine that meets a limit fails in whatever call meets it first, and libraries below it do not
+// always say which it was; the simulated device's memory, for one, lies in files. Where there is a
+// limit, it is named.
+Status with_limits(Status outcome) {
+  if (outcome.code() != Code::io_error && outcome.code() != Code::unsupported) return outcome;
+  std::string message = outcome.message();
+  for (const Limit& l : limits) {
+    rlimit limit{};
+    if (getrlimit(static_cast<__rlimit_resource>(l.resource), &limit) != 0 ||
+        limit.rlim_cur >= l.enough || outcome.message().find(l.option) != std::string::npos)
+      continue;
+    message += "; each process may have at most " + std::to_string(limit.rlim_cur / l.unit) +
+               l.words + " here, which may be the cause: raise the limit (" + l.option + ")";
+  }
+  return Status(outcome.code(), message);
 }
 
 ProbeOptions probe_options(const ArmOptions& o) {
@@ -246,7 +259,7 @@ Status run_arm(const ArmOptions& o) {
     outcome = Status(Code::io_error, "the engine " + describe_exit(status) +
                                          " when it was told to end; see " + logs);
   if (!outcome.ok()) {
-    outcome = with_memory_limit(std::move(outcome));
+    outcome = with_limits(std::move(outcome));
     Status abandoned = recorder.abandon(outcome.message());
     return std::move(outcome).with_context(abandoned.ok()
                                                ? "recorded so far in " + o.dir + " (not closed)"

@@ -87,6 +87,13 @@ const std::vector<Asked> all_asked = {
      "hitproof study performance --preset micro --lengths 255 --tokens 2 --trials 1 --warmups 0 "
      "--repetitions 2 --out {scratch}/times --json --quiet",
      {3}},
+    // The second repetition cannot begin: the first is not lost with it.
+    {"study",
+     "mkdir -p {scratch}/t/run-2/control {scratch}/t/run-2/candidate; touch "
+     "{scratch}/t/run-2/control/mine {scratch}/t/run-2/candidate/mine; hitproof study performance "
+     "--preset micro --lengths 255 --tokens 2 --trials 1 --warmups 0 --repetitions 2 --out "
+     "{scratch}/t --json --quiet",
+     {2}},
     // Asked to end as soon as it has said where it listens.
     {"serve", "hitproof serve --preset micro --json --quiet > {scratch}/said & server=$!; for i in "
               "$(seq 600); do grep -q url {scratch}/said && break; sleep 0.1; done; cat "

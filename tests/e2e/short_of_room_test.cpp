@@ -128,6 +128,38 @@ TEST(ShortOfRoom, TooLittleMemoryIsNamed) {
   EXPECT_GT(refused, 0) << "no limit was low enough to be met: the test proved nothing";
 }
 
+// The simulated device's memory lies in files, so that its own words would be of memory.
+TEST(ShortOfRoom, TooFewDescriptorsAreNamed) {
+  TempDir dir("descriptors");
+  for (const int files : {8, 20}) {
+    SCOPED_TRACE(files);
+    const std::string out = dir.path(std::to_string(files));
+    std::string command = "ulimit -n " + std::to_string(files) + " && exec";
+    for (const std::string& word : study(out))
+      command += " '" + word + "'";
+    const Outcome few = run({"sh", "-c", command});
+    expect_nobody_left(out);
+    EXPECT_TRUE(few.exit_code == 2 || few.exit_code == 3) << few.exit_code << few.err;
+    EXPECT_NE(few.err.find("ulimit -n"), std::string::npos) << few.err;
+  }
+}
+
+TEST(ShortOfRoom, AFileSizeLimitIsNamed) {
+  TempDir dir("sizes");
+  for (const int kib : {64, 4096}) {
+    SCOPED_TRACE(kib);
+    const std::string out = dir.path(std::to_string(kib));
+    // Shells count in halves of a kilobyte or in whole ones; both are too few.
+    std::string command = "ulimit -f " + std::to_string(kib) + " && exec";
+    for (const std::string& word : study(out))
+      command += " '" + word + "'";
+    const Outcome small = run({"sh", "-c", command});
+    expect_nobody_left(out);
+    EXPECT_TRUE(small.exit_code == 2 || small.exit_code == 3) << small.exit_code << small.err;
+    EXPECT_NE(small.err.find("ulimit -f"), std::string::npos) << small.err;
+  }
+}
+
 // As in containers that share no memory. The control arm needs no cache server; the candidate's
 // ranks cannot meet theirs, and what was recorded until then is no verdict.
 TEST(ShortOfRoom, ProcessesThatMayNotShareMemoryAreNamed) {

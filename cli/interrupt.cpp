@@ -1,4 +1,4 @@
-#include "cli/study/interrupt.h"
+#include "cli/interrupt.h"
 
 #include <csignal>
 #include <initializer_list>
@@ -18,7 +18,16 @@ void remember(int number) {
 void watch_interrupts() {
   for (int number : {SIGINT, SIGTERM, SIGHUP})
     std::signal(number, remember);
-  std::signal(SIGPIPE, SIG_IGN);
+  outlive(SIGPIPE);
+}
+
+void outlive(int number) {
+  struct sigaction now {};
+  sigaction(number, nullptr, &now);
+  if (now.sa_handler != SIG_DFL) return; // the caller's wish
+  now.sa_handler = [](int) {};
+  now.sa_flags = SA_RESTART;
+  sigaction(number, &now, nullptr);
 }
 
 bool interrupted() { return signal_seen != 0; }
