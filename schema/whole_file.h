@@ -52,8 +52,8 @@ class WholeFile {
    public:
     explicit Buffer(const std::string& part);
     ~Buffer() override;
-    // Syncs, gives the file the name `part` where it has none yet, and closes it; the first error so
-    // far, 0 where there was none.
+    // Syncs, gives the file the name `part` where it has none yet, and closes it; the first error
+    // so far, 0 where there was none.
     int close(const std::string& part);
     bool named() const noexcept { return named_; }
     int open_error() const noexcept { return fd_ < 0 ? error_ : 0; }
