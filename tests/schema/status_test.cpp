@@ -24,8 +24,12 @@ TEST(Status, SortsErrno) {
   EXPECT_EQ(Status::from_errno(ENOSPC, "write").code(), Code::no_space);
   EXPECT_EQ(Status::from_errno(EFBIG, "write").code(), Code::no_space);
   EXPECT_EQ(Status::from_errno(ENOENT, "open x").code(), Code::not_found);
-  EXPECT_EQ(Status::from_errno(EACCES, "open x").code(), Code::io_error);
+  EXPECT_EQ(Status::from_errno(EIO, "open x").code(), Code::io_error);
+  for (const int refusal : {EMFILE, ENFILE, ENOMEM, EAGAIN, EACCES, EPERM, EROFS})
+    EXPECT_EQ(Status::from_errno(refusal, "open x").code(), Code::refused) << refusal;
   EXPECT_NE(Status::from_errno(EACCES, "open x").message().find("open x"), std::string::npos);
+  EXPECT_NE(Status::from_errno(EMFILE, "open x").message().find("ulimit -n"), std::string::npos);
+  EXPECT_NE(Status::from_errno(EFBIG, "write").message().find("ulimit -f"), std::string::npos);
 }
 
 TEST(Result, HoldsValueOrReason) {
