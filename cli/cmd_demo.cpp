@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "cli/study/demo.h"
 #include "cli/study/device_options.h"
+#include "cli/study/study.h"
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -44,18 +45,10 @@ struct DemoCommand : Command {
     watch_interrupts();
     auto made = run_demo(options);
     if (!made.ok()) {
-      complain(
-          made.status().message(),
-          (made.status().code() == schema::Code::no_space
-               ? "free room on the disk of " + options.out +
-                     " or raise the limit on file sizes (ulimit -f), or name a folder elsewhere "
-                     "with "
-                     "--out, and run the demo again; "
-           : made.status().code() == schema::Code::refused
-               ? "raise the limit that is met (ulimit -a), or name a folder where you may write "
-                 "with --out, and run the demo again; "
-               : std::string()) +
-              "hitproof inspect on the folders under " + options.out + " shows what was recorded");
+      std::string remedy = remedy_of_refusal(made.status(), options.out);
+      if (!remedy.empty()) remedy += "; ";
+      complain(made.status().message(), remedy + "hitproof inspect on the folders under " +
+                                            options.out + " shows what was recorded");
       switch (made.status().code()) {
       case schema::Code::invalid_argument:
       case schema::Code::no_space:

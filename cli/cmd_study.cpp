@@ -128,15 +128,7 @@ struct StudyCommand : Command {
 
   static std::string remedy(const Status& status, const Run& run) {
     const std::string dir = run.begun();
-    std::string text;
-    if (status.code() == schema::Code::no_space)
-      text =
-          "free room on the disk of " + run.out +
-          " or raise the limit on file sizes (ulimit -f), or name a folder elsewhere with --out, "
-          "and run the study again";
-    if (status.code() == schema::Code::refused)
-      text = "raise the limit that the message names (ulimit -a shows all), or name with --out a "
-             "folder where you may write, and run the study again";
+    std::string text = remedy_of_refusal(status, run.out);
     if (!dir.empty())
       text += (text.empty() ? "" : "; ") + ("hitproof inspect " + dir) + " shows what was recorded";
     if (!text.empty()) return text;

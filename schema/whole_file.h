@@ -15,14 +15,14 @@
 namespace hitproof::schema {
 
 // `text` as the file `path`, over one that is there, and on the disk on return. Not whole at every
-// moment: for names that nobody reads yet. Errors: no_space, io_error, not_found (the folder); what
-// the file holds then is open.
+// moment: for names that nobody reads yet. Errors: those of Status::from_errno; what the file holds
+// then is open.
 Status write_synced(const std::string& path, std::string_view text);
 // The same into `fd`, which it closes in every case; `path` is for messages.
 Status write_synced(int fd, std::string_view text, const std::string& path);
 
 // Gives a file whose bytes are on the disk its name, over a file of that name, and asks for the
-// folder to be on the disk too. Errors of the renaming: no_space, io_error, not_found; both names
+// folder to be on the disk too. Errors: those of Status::from_errno, of the renaming; both names
 // are as they were. A folder that cannot be synced is no error: the file is whole either way.
 Status put_into_place(const std::string& from, const std::string& path);
 

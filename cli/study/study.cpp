@@ -154,4 +154,15 @@ Status run_study(const StudyOptions& o, const std::string& out) {
   return Status();
 }
 
+std::string remedy_of_refusal(const Status& status, const std::string& out) {
+  if (status.code() == Code::no_space)
+    return "free room on the disk of " + out +
+           " or raise the limit on file sizes (ulimit -f), or name a folder elsewhere with --out, "
+           "and run it again";
+  if (status.code() == Code::refused)
+    return "raise the limit that the message names (ulimit -a shows all), or name with --out a "
+           "folder where you may write, and run it again";
+  return {};
+}
+
 } // namespace hitproof::cli

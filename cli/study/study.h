@@ -47,4 +47,8 @@ schema::Result<schema::Plan> make_plan(const StudyOptions& options, const Preset
 // seen so far is in those folders.
 schema::Status run_study(const StudyOptions& options, const std::string& out);
 
+// What to do where the machine gave a study into `out` no room or not what it asked for; empty for
+// every other status.
+std::string remedy_of_refusal(const schema::Status& status, const std::string& out);
+
 } // namespace hitproof::cli

@@ -22,6 +22,14 @@ std::vector<std::string> study(const std::string& out) {
       "boundary", {"--lengths", "255,256", "--tokens", "4", "--save-delay-ms", "50", "--out", out});
 }
 
+// The study under `ulimit OPTION AMOUNT`.
+Outcome study_under(const std::string& option, int amount, const std::string& out) {
+  std::string command = "ulimit " + option + " " + std::to_string(amount) + " && exec";
+  for (const std::string& word : study(out))
+    command += " '" + word + "'";
+  return run({"sh", "-c", command});
+}
+
 void expect_nobody_left(const std::string& dir) {
   for (int tries = 0; tries < 100 && !processes_of(dir).empty(); ++tries)
     usleep(50000);
@@ -114,10 +122,7 @@ TEST(ShortOfRoom, TooLittleMemoryIsNamed) {
   for (const int mib : {400, 600, 800}) {
     SCOPED_TRACE(mib);
     const std::string out = dir.path(std::to_string(mib));
-    std::string command = "ulimit -v " + std::to_string(mib * 1024) + " && exec";
-    for (const std::string& word : study(out))
-      command += " '" + word + "'";
-    const Outcome short_of_it = run({"sh", "-c", command});
+    const Outcome short_of_it = study_under("-v", mib * 1024, out);
     expect_nobody_left(out);
     if (short_of_it.exit_code == 0) continue; // a machine on which it is enough
     ++refused;
@@ -134,10 +139,7 @@ TEST(ShortOfRoom, TooFewDescriptorsAreNamed) {
   for (const int files : {8, 20}) {
     SCOPED_TRACE(files);
     const std::string out = dir.path(std::to_string(files));
-    std::string command = "ulimit -n " + std::to_string(files) + " && exec";
-    for (const std::string& word : study(out))
-      command += " '" + word + "'";
-    const Outcome few = run({"sh", "-c", command});
+    const Outcome few = study_under("-n", files, out);
     expect_nobody_left(out);
     EXPECT_TRUE(few.exit_code == 2 || few.exit_code == 3) << few.exit_code << few.err;
     EXPECT_NE(few.err.find("ulimit -n"), std::string::npos) << few.err;
@@ -150,10 +152,7 @@ TEST(ShortOfRoom, AFileSizeLimitIsNamed) {
     SCOPED_TRACE(kib);
     const std::string out = dir.path(std::to_string(kib));
     // Shells count in halves of a kilobyte or in whole ones; both are too few.
-    std::string command = "ulimit -f " + std::to_string(kib) + " && exec";
-    for (const std::string& word : study(out))
-      command += " '" + word + "'";
-    const Outcome small = run({"sh", "-c", command});
+    const Outcome small = study_under("-f", kib, out);
     expect_nobody_left(out);
     EXPECT_TRUE(small.exit_code == 2 || small.exit_code == 3) << small.exit_code << small.err;
     EXPECT_NE(small.err.find("ulimit -f"), std::string::npos) << small.err;
