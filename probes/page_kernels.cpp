@@ -51,12 +51,13 @@ const PageKernels* load(context_t context) noexcept {
   if (refused) return nullptr;
   if (loaded_count == max_contexts) return refuse("too many contexts");
   if (kernels::page_fatbin().empty()) return refuse("built without CUDA");
-  constexpr int processor_count = 16, major = 75, minor = 76;
-  int device = 0, capability[2] = {}, processors = 0;
+  constexpr int processor_count = 16, major = 75, minor = 76, shared_per_processor = 81;
+  int device = 0, capability[2] = {}, processors = 0, shared = 0;
   if (d.context_device(&device) != result_success ||
       d.device_attribute(&capability[0], major, device) != result_success ||
       d.device_attribute(&capability[1], minor, device) != result_success ||
-      d.device_attribute(&processors, processor_count, device) != result_success)
+      d.device_attribute(&processors, processor_count, device) != result_success ||
+      d.device_attribute(&shared, shared_per_processor, device) != result_success)
     return refuse("the driver does not describe the device");
   if (capability[0] < 8) return refuse("device older than sm_80");
   if (library == nullptr) {
@@ -74,6 +75,8 @@ const PageKernels* load(context_t context) noexcept {
     if (code != result_success) return refuse("kernel not found", code);
   }
   made.processors = static_cast<unsigned>(processors);
+  made.processors_for_few =
+      kernels::processors_for_few(made.processors, static_cast<std::uint32_t>(shared));
   made.context = context;
   ++loaded_count;
   char text[32];
@@ -203,11 +206,12 @@ void launch_digest(PageBatch& batch, const PageList& list, kernels::PageRoots* r
   devptr lower = rows, segments = rows + sizes.lower * sizeof(kernels::TreeNode);
   devptr counters = batch.on_device(done);
   std::uint32_t count = list.count, slots = layout.slots, nonzero = 1;
-  kernels::TileShape shape = kernels::shape_of(sizes.tiles, batch.kernels->processors);
+  kernels::TileShape shape =
+      kernels::shape_of(sizes.tiles, batch.kernels->processors_for_few, layout.split);
   void* arguments[] = {&tasks, &count,    &slots,    &results, &nonzero,
                        &lower, &segments, &counters, &shape};
-  launch(batch, shape.quarters == 0 ? PageKernel::digest : PageKernel::digest_few,
-         shape.blocks(layout.slots), kernels::tree_threads, arguments);
+  launch(batch, shape.few ? PageKernel::digest_few : PageKernel::digest,
+         shape.blocks(layout.slots) + shape.climbers, kernels::tree_threads, arguments);
   void* top[] = {&tasks, &results, &segments};
   if (layout.large != 0)
     launch(batch, PageKernel::digest_top, layout.large, kernels::tree_threads, top);

@@ -2,8 +2,8 @@
 // them needs: tables in pinned host memory with their copy on the device, and scratch.
 #pragma once
 
+#include "kernels/cuda/page_level.h"
 #include "kernels/cuda/page_tail.h"
-#include "kernels/cuda/page_tree.h"
 #include "probes/cuda_driver.h"
 
 namespace hitproof::probes {
@@ -27,6 +27,7 @@ struct PageKernels {
   context_t context = nullptr;
   void* function[static_cast<unsigned>(PageKernel::count)] = {};
   unsigned processors = 0;
+  unsigned processors_for_few = 0; // as kernels::shape_of counts them
 };
 // The kernels in the current context, loaded on first use; null where there are none, and a meta
 // record `page.work` says why. For announcements only: loading takes its time.

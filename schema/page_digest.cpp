@@ -27,44 +27,56 @@ void pad(unsigned char* tail, std::size_t used, std::size_t end, std::uint64_t b
   std::memcpy(tail + end - 8, &bits, 8);
 }
 
-Digest node(const Digest& left, const Digest& right) noexcept {
-  unsigned char bytes[128];
+Digest node(const Digest* children, std::size_t count) noexcept {
+  static_assert(sizeof(Digest) == 32);
+  unsigned char bytes[1 + page_node_children * 32 + 63];
+  const std::size_t used = 1 + count * 32, end = (used + 9 + 63) / 64 * 64;
   bytes[0] = 1;
-  std::memcpy(bytes + 1, left.data(), 32);
-  std::memcpy(bytes + 33, right.data(), 32);
-  pad(bytes, 65, sizeof bytes, 65);
+  std::memcpy(bytes + 1, children, count * 32);
+  pad(bytes, used, end, used);
   SHA256_CTX hash;
   SHA256_Init(&hash);
-  SHA256_Update(&hash, bytes, sizeof bytes);
+  SHA256_Update(&hash, bytes, end);
   return state_of(hash);
 }
 
-// The tree as it grows from the left: one root for each complete subtree, largest first. A leaf
-// merges as many neighbours as the count's binary form has trailing ones; folding what is left from
-// the right gives RFC 6962's split at the largest power of two. So the root of a prefix can be read
-// off on the way.
+// The tree as it grows from the left: of each level the nodes that have no parent yet. The root of
+// a prefix can be read off on the way.
 class Tree {
  public:
   void add(const Digest& leaf) noexcept {
-    roots_[depth_++] = leaf;
-    for (std::uint64_t n = count_++; n & 1; n >>= 1) {
-      roots_[depth_ - 2] = node(roots_[depth_ - 2], roots_[depth_ - 1]);
-      --depth_;
+    Digest up = leaf;
+    for (Level* level = levels_;; ++level) {
+      level->node[level->count++] = up;
+      top_ = std::max(top_, level + 1 - levels_);
+      if (level->count < page_node_children) return;
+      up = node(level->node, page_node_children);
+      level->count = 0;
     }
   }
 
   Digest root() const noexcept {
-    if (depth_ == 0) return sha256(nullptr, 0);
-    Digest folded = roots_[depth_ - 1];
-    for (int i = depth_ - 2; i >= 0; --i)
-      folded = node(roots_[i], folded);
-    return folded;
+    if (top_ == 0) return sha256(nullptr, 0);
+    Digest nodes[page_node_children]; // of a level; the last one may have come up from below
+    std::size_t below = 0;            // 1: nodes[0] has
+    for (const Level* level = levels_; level != levels_ + top_; ++level) {
+      nodes[level->count] = nodes[0];
+      std::copy_n(level->node, level->count, nodes);
+      const std::size_t count = level->count + below;
+      if (count > 1) nodes[0] = node(nodes, count);
+      below = std::min<std::size_t>(count, 1);
+    }
+    return nodes[0];
   }
 
  private:
-  Digest roots_[65];
-  int depth_ = 0;
-  std::uint64_t count_ = 0;
+  struct Level {
+    Digest node[page_node_children];
+    std::size_t count = 0;
+  };
+  // Enough for any number of leaves that fit an address space: 8^18 KiB.
+  Level levels_[19];
+  std::ptrdiff_t top_ = 0; // levels that ever had a node
 };
 
 } // namespace

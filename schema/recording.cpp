@@ -1,6 +1,7 @@
 #include "schema/recording.h"
 
 #include "schema/clock.h"
+#include "schema/page_digest.h"
 #include "schema/recording_impl.h"
 #include "schema/sqlite_status.h"
 
@@ -133,6 +134,7 @@ Result<Recording> Recording::open_new(const std::string& dir) {
                            .count();
   status = recording.begin();
   if (status.ok()) status = recording.put("format_version", recording_format_version);
+  if (status.ok()) status = recording.put("page_digest", page_digest_name);
   if (status.ok()) status = recording.put("started_ns", static_cast<std::int64_t>(now()));
   if (status.ok()) status = recording.put("started_unix_ns", unix_ns);
   if (status.ok()) status = recording.put("closed", 0);

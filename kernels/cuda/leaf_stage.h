@@ -53,6 +53,33 @@ HITPROOF_BOTH void ask_leaf(LeafStage& stage, std::uint64_t data, std::uint32_t 
   }
 }
 
+// Asks for 32 bytes to one half of the stage, past the processor's own cache: other blocks of this
+// launch wrote them. Precondition: `from` is aligned; what was asked for before is taken.
+HITPROOF_BOTH void ask_half(LeafStage& stage, std::uint32_t half, std::uint64_t from) {
+#ifdef __CUDA_ARCH__
+  HITPROOF_UNROLL
+  for (std::uint32_t i = 0; i < 32; i += 16)
+    asm volatile(
+        "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(stage) + 32 * half + i),
+        "l"(from + i)
+        : "memory");
+#else
+  std::memcpy(&stage.word[8 * half], reinterpret_cast<const void*>(from), 32);
+#endif
+}
+
+// Asks for 16 bytes of a table, to anywhere in shared memory. Precondition: `from` is aligned.
+HITPROOF_BOTH void ask_quad(Quad& to, std::uint64_t from) {
+#ifdef __CUDA_ARCH__
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(
+                   static_cast<std::uint32_t>(__cvta_generic_to_shared(&to))),
+               "l"(from)
+               : "memory");
+#else
+  std::memcpy(&to, reinterpret_cast<const void*>(from), sizeof to);
+#endif
+}
+
 // Waits for what was asked for.
 HITPROOF_BOTH void await_stage() {
 #ifdef __CUDA_ARCH__

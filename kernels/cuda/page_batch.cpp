@@ -31,6 +31,7 @@ PageLayout lay_out(PageTask* tasks, std::size_t count) noexcept {
     layout.slots = tasks[i].first_slot + slots_of(tasks[i].bytes);
     layout.segments += segments_of(tasks[i].bytes);
     if (segments_of(tasks[i].bytes) > 1) ++layout.large;
+    if (slots_of(tasks[i].bytes) > tile_leaves) layout.split = layout.segments;
   }
   return layout;
 }

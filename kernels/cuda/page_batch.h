@@ -66,12 +66,14 @@ HITPROOF_BOTH std::uint32_t leaves_of(std::uint32_t bytes) {
 }
 // A tree is hashed in three legs. Blocks take tiles of leaf slots: pages that end in the tile to
 // their root, others up to the nodes over `slot_step` leaves; the last block at a segment goes on
-// to the segment's node; a page of several segments (more than 2 MiB) is finished by a launch of
+// to the segment's node; a page of several segments (more than 4 MiB) is finished by a launch of
 // its own.
-inline constexpr std::uint32_t leaf_levels = 3, segment_levels = 11;
+inline constexpr std::uint32_t arity_bits = 3;                // a node has up to eight children
+inline constexpr std::uint32_t tree_arity = 1u << arity_bits; // schema::page_node_children
+inline constexpr std::uint32_t leaf_levels = 1, segment_levels = 4;
 inline constexpr std::uint32_t tile_leaves = 128; // a thread a leaf
-inline constexpr std::uint32_t slot_step = 1u << leaf_levels;
-inline constexpr std::uint32_t segment_leaves = 1u << segment_levels;
+inline constexpr std::uint32_t slot_step = 1u << arity_bits * leaf_levels;
+inline constexpr std::uint32_t segment_leaves = 1u << arity_bits * segment_levels;
 
 // Slots of a page in the row of leaves: whole steps, so that no node of the first levels lies over
 // two pages. An empty page has a step as well, so that somebody writes its roots.
@@ -86,6 +88,7 @@ HITPROOF_BOTH std::uint32_t segments_of(std::uint32_t bytes) {
 struct PageLayout {
   std::uint32_t chunks = 0, slots = 0, segments = 0;
   std::uint32_t large = 0; // pages of several segments: the first ones
+  std::uint32_t split = 0; // segments of pages that are longer than a tile: the first ones
 };
 // The most slots that lay_out can come to for `count` pages of `slots` together (slots_of): a page
 // that fits a tile may begin behind a few empty places, and each size that divides a tile once

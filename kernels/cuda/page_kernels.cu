@@ -1,7 +1,7 @@
 // The kernels themselves: barriers, launches and hand-over around the code that the headers share
 // with the host. Names are looked up by the probe and by the tests, so they are C names.
 #include "kernels/cuda/page_bytes.h"
-#include "kernels/cuda/page_climb.h"
+#include "kernels/cuda/page_level.h"
 #include "kernels/cuda/page_tail.h"
 
 using namespace hitproof::kernels;
@@ -16,29 +16,52 @@ __device__ void walk(const PageTask* tasks, std::uint32_t count, std::uint32_t c
                  gridDim.x * blockDim.x / warp_lanes, threadIdx.x % warp_lanes);
 }
 
-__device__ void climb_tile(TreeTile& tile, const TreeTarget& to, std::uint32_t thread, bool leaves,
-                           LeafStage& stage) {
-  begin_climb(tile, to, leaves, thread);
+// What a block works with beside its tile: leaves on their way and, where Few, a level's schedules.
+template <bool Few> struct Scratch { LeafStage stage[tree_threads]; };
+template <> struct Scratch<true> {
+  union {
+    LeafStage stage[tree_threads];
+    LevelSchedule schedule;
+  };
+};
+
+template <bool Few>
+__device__ void climb_tile(TreeTile& tile, const TreeTarget& to, std::uint32_t thread,
+                           Scratch<Few>& scratch) {
+  begin_climb(tile, to, thread);
   __syncthreads();
   const std::uint32_t levels = tile.levels;
   for (std::uint32_t step = 0; step < levels; ++step) {
     // Each level by other warps than the last: they sit at other schedulers.
-    at_places((thread + step * warp_lanes) % tree_threads,
-              [&](std::uint32_t place) { climb(tile, to, step, place, stage); });
-    __syncthreads();
+    const std::uint32_t turned = (thread + step * warp_lanes) % tree_threads;
+    if constexpr (Few) {
+      const std::uint32_t places = places_over(tile, step), lane = thread % warp_lanes;
+      HITPROOF_ROLLED
+      for (std::uint32_t first = 0; first < places; first += level_places) {
+        const std::uint32_t place = first + lane;
+        ClimbNode node;
+        if (lane < level_places)
+          node = schedule_pair(tile, step, place, turned / warp_lanes, scratch.schedule);
+        __syncthreads();
+        if (turned < level_places) climb_scheduled(tile, to, step, place, node, scratch.schedule);
+        __syncthreads();
+      }
+    } else {
+      at_places(turned,
+                [&](std::uint32_t place) { climb(tile, to, step, place, scratch.stage[thread]); });
+      __syncthreads();
+    }
   }
 }
 
 // `rows` of one or two.
+template <bool Few>
 __device__ void climb_rows(TreeTile& tile, const TreeTarget& to, std::uint32_t thread,
-                           const TreeRow* rows, std::uint32_t count, LeafStage& stage) {
+                           const TreeRow* rows, std::uint32_t count, Scratch<Few>& scratch) {
   __syncthreads();
   if (thread == 0) begin_rows(tile, to.tasks, rows, count);
   __syncthreads();
-  for (std::uint32_t r = 0; r < count; ++r)
-    at_places(thread, [&](std::uint32_t place) { take_up(tile, r, rows[r].row, place); });
-  __syncthreads();
-  climb_tile(tile, to, thread, false, stage);
+  climb_tile<Few>(tile, to, thread, scratch);
 }
 
 __device__ std::uint64_t global_time() {
@@ -75,14 +98,37 @@ __device__ void hash_block(TreeTile& tile, const TreeTarget& to, std::uint32_t b
         // A place of the quarter, and the one for a part that each thread of the last warp has.
         HITPROOF_ROLLED
         for (std::uint32_t place = thread % warp_lanes; place < tree_places; place += tile_leaves)
-          hash_leaves(tile, to, begin, counts, place, leaf_turn(turn), stage);
+          hash_leaves<true>(tile, to, begin, counts, place, leaf_turn(turn), stage);
       }
       return;
     }
   }
   at_places(thread, [&](std::uint32_t place) {
-    hash_leaves(tile, to, begin, counts, place, LeafTurn{}, stage);
+    hash_leaves<Few>(tile, to, begin, counts, place, LeafTurn{}, stage);
   });
+}
+
+// A block that waits for those below a segment, and goes on. They are before it in the launch, and
+// wait for nobody.
+__device__ void climb_segment(const PageTask* tasks, std::uint32_t count, std::uint32_t segment,
+                              const TreeTarget& to, const TreeNode* lower, std::uint32_t* done,
+                              TileShape shape, TreeTile& tile, Scratch<true>& scratch) {
+  const std::uint32_t thread = threadIdx.x;
+  if (thread == 0) {
+    const SharedSegment s = segment_of(
+        tasks, task_at<&PageTask::first_segment>(tasks, count, segment), segment, lower, shape);
+    begin_rows(tile, tasks, &s.row, 1);
+    if (s.blocks == 1) {
+      tile.runs = 0; // its only block has been to the end
+    } else {
+      while (atomicAdd(&done[segment], 0) < s.blocks)
+        __nanosleep(100);
+      done[segment] = 0;
+    }
+    __threadfence();
+  }
+  __syncthreads();
+  if (tile.runs != 0) climb_tile<true>(tile, to, thread, scratch);
 }
 
 template <bool Few>
@@ -91,32 +137,40 @@ __device__ void digest(const PageTask* tasks, std::uint32_t count, std::uint32_t
                        std::uint32_t* done, TileShape shape) {
   __shared__ TreeTile tile;
   __shared__ TreeRow rows[2];
-  __shared__ LeafStage stage[tree_threads];
+  __shared__ Scratch<Few> scratch;
   const std::uint32_t thread = threadIdx.x;
+  if constexpr (Few) {
+    const std::uint32_t blocks = gridDim.x - shape.climbers;
+    if (blockIdx.x >= blocks) {
+      climb_segment(tasks, count, blockIdx.x - blocks, {tasks, roots, segments, nullptr}, lower,
+                    done, shape, tile, scratch);
+      return;
+    }
+  }
   const std::uint32_t begin = shape.begin(blockIdx.x);
   const TreeTarget to{tasks, roots, segments, lower + begin / slot_step};
   find_runs(tile, tasks, count, begin, smaller(shape.begin(blockIdx.x + 1), slots), thread);
   __syncthreads();
   if (thread == 0) order_runs(tile);
-  hash_block<Few>(tile, to, begin, counts != 0, blockIdx.x < shape.quarters, thread, stage[thread]);
+  hash_block<Few>(tile, to, begin, counts != 0, blockIdx.x < shape.quarters, thread,
+                  scratch.stage[thread]);
   __syncthreads();
-  climb_tile(tile, to, thread, true, stage[thread]);
+  climb_tile<Few>(tile, to, thread, scratch);
   __threadfence();
   __syncthreads();
   if (thread < 2) {
     SharedSegment s = shared_segment(tile, tasks, lower, shape, thread == 1);
-    if (s.blocks == 0 || atomicInc(&done[s.segment], s.blocks - 1) != s.blocks - 1) s.row.nodes = 0;
+    const bool other = Few && s.segment < shape.climbers; // goes on
+    if (s.blocks != 0 && other) atomicAdd(&done[s.segment], 1);
+    if (s.blocks == 0 || other || atomicInc(&done[s.segment], s.blocks - 1) != s.blocks - 1)
+      s.row.nodes = 0;
     rows[thread] = s.row;
   }
   __syncthreads();
-  std::uint32_t next = rows[0].nodes == 0 ? 1 : 0;
+  const std::uint32_t next = rows[0].nodes == 0 ? 1 : 0;
   const std::uint32_t end = rows[1].nodes == 0 ? 1 : 2;
   __threadfence();
-  while (next < end) {
-    const std::uint32_t together = rows_together(rows + next, end - next);
-    climb_rows(tile, to, thread, rows + next, together, stage[thread]);
-    next += together;
-  }
+  if (next < end) climb_rows<Few>(tile, to, thread, rows + next, end - next, scratch);
 }
 
 } // namespace
@@ -129,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads, 7)
                          TreeNode* segments, std::uint32_t* done) {
   digest<false>(tasks, count, slots, roots, counts, lower, segments, done, TileShape{});
 }
-// The same for few tiles, with quarters among the blocks.
+// The same for few tiles, with quarters among the blocks and climbers behind them.
 extern "C" __global__ void __launch_bounds__(tree_threads, few_tiles + 1)
     hitproof_page_digest_few(const PageTask* tasks, std::uint32_t count, std::uint32_t slots,
                              PageRoots* roots, std::uint32_t counts, TreeNode* lower,
@@ -141,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads, few_tiles + 1)
 extern "C" __global__ void __launch_bounds__(tree_threads)
     hitproof_page_digest_top(const PageTask* tasks, PageRoots* roots, TreeNode* segments) {
   __shared__ TreeTile tile;
-  __shared__ LeafStage stage[tree_threads];
+  __shared__ Scratch<false> scratch;
   const TreeTarget to{tasks, roots, segments, nullptr};
   const std::uint32_t thread = threadIdx.x;
   const PageTask t = tasks[blockIdx.x];
@@ -151,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads)
     for (std::uint32_t first = 0; first < nodes; first += tile_nodes) {
       __threadfence();
       const TreeRow run{row + first, blockIdx.x, level, first, smaller(tile_nodes, nodes - first)};
-      climb_rows(tile, to, thread, &run, 1, stage[thread]);
+      climb_rows<false>(tile, to, thread, &run, 1, scratch);
     }
     nodes = (nodes - 1) / tile_nodes + 1;
   }

@@ -13,24 +13,37 @@
 namespace hitproof::kernels {
 
 inline constexpr std::uint32_t tile_runs = tile_leaves / slot_step;
-inline constexpr std::uint32_t tile_nodes = 1u << (segment_levels - leaf_levels); // of a segment
+inline constexpr std::uint32_t tile_nodes = segment_leaves / slot_step; // of a segment
 // A place a leaf, and one a run for its part: place tile_leaves + r has run r's. The threads of the
 // last warp have two places, for parts are few and a warp of their own would take registers from
 // others.
 inline constexpr std::uint32_t tree_threads = tile_leaves;
 inline constexpr std::uint32_t tree_places = tile_leaves + warp_lanes;
-// Nodes of rows that a block climbs together: with two parts, a level above them fits the places.
-inline constexpr std::uint32_t most_nodes = 2 * (tree_places - 4);
-static_assert(tile_nodes <= 2 * tile_leaves && tile_nodes <= most_nodes);
+// Nodes of a level over leaves or over the two rows that a block climbs together: one more than
+// their share for each run but the first. With the parts of two rows they fit the places.
+inline constexpr std::uint32_t level_nodes = 2 * tile_nodes / tree_arity + 1;
+static_assert(level_nodes + 2 <= tree_places);
+static_assert(tile_leaves / tree_arity + 2 * tile_runs - 1 <= level_nodes);
 static_assert(tile_runs <= 32 && segment_leaves % tile_leaves == 0);
+// Nodes stand with a gap behind each group of children, so that the threads of a warp, each at its
+// own group, meet different banks.
+HITPROOF_BOTH constexpr std::uint32_t stands_at(std::uint32_t node) {
+  return node + node / tree_arity;
+}
 
-// How blocks take the row of slots. Where there are few tiles for each processor, some processors
-// would have one more than others. So the first `quarters` blocks (a multiple of four) take a
-// quarter of a tile each, which the block's four warps hash in turn: each scheduler of the
-// processor has a quarter of that work.
+// How blocks take the row of slots. Where tiles are `few`, all their blocks are at work at once,
+// and a level is hashed for time (page_level.h). Some processors would have one tile more than
+// others then, so the first `quarters` blocks (a multiple of four) take a quarter of a tile each,
+// which the block's four warps hash in turn: each scheduler of the processor has a quarter of that
+// work.
 struct TileShape {
   static constexpr std::uint32_t parts = 4, leaves = tile_leaves / parts;
   std::uint32_t quarters = 0;
+  bool few = false;
+  // Blocks behind those of the slots, where tiles are few: one for each of the first segments,
+  // which goes on to its node once all blocks below are done. If the last of these went on, the
+  // slowest processors would get that work as well.
+  std::uint32_t climbers = 0;
 
   HITPROOF_BOTH std::uint32_t begin(std::uint32_t block) const { // slot
     return block < quarters ? block * leaves : (block - quarters) * tile_leaves + quarters * leaves;
@@ -44,22 +57,20 @@ struct TileShape {
   }
 };
 static_assert(TileShape::leaves == warp_lanes && TileShape::leaves % slot_step == 0);
-// Most tiles a processor of lists that are cut so: all their blocks are at work at once.
+// Most whole tiles a processor of a list of few.
 inline constexpr std::uint32_t few_tiles = 4;
 // The shape for a device of `processors`. The tiles that are left when each has as many whole ones
 // as all can have make so many quarters for each, rounded; none is worth it for less than one tile.
-HITPROOF_BOTH TileShape shape_of(std::uint32_t tiles, std::uint32_t processors) {
-  if (processors == 0 || tiles < processors || tiles >= (few_tiles + 1) * processors) return {};
+// `split`: PageLayout's.
+HITPROOF_BOTH TileShape shape_of(std::uint32_t tiles, std::uint32_t processors,
+                                 std::uint32_t split) {
+  if (tiles >= (few_tiles + 1) * processors) return {};
+  if (tiles < processors) return {0, true, split};
   const std::uint32_t each =
       (2 * TileShape::parts * (tiles % processors) + processors) / (2 * processors);
-  if (each == TileShape::parts) return {};
-  return {each * processors / TileShape::parts * TileShape::parts};
+  if (each == TileShape::parts) return {0, true, split};
+  return {each * processors / TileShape::parts * TileShape::parts, true, split};
 }
-
-// A node and its part on their way from one leg to the next.
-struct TreeNode {
-  std::uint32_t node[8], part[8];
-};
 
 // Calls `work` with each place of this thread.
 template <class Work> HITPROOF_BOTH void at_places(std::uint32_t thread, const Work& work) {
@@ -72,19 +83,25 @@ template <class Work> HITPROOF_BOTH void at_places(std::uint32_t thread, const W
 
 inline constexpr std::uint32_t no_part = 0xffffffffu;
 
+// A node and its part on their way from one leg to the next.
+struct alignas(16) TreeNode {
+  std::uint32_t node[8], part[8];
+};
+
 struct TreeRun {
   std::uint32_t task, nodes; // nodes 0: an empty page
-  std::uint32_t first;       // place of its first node in the tile
+  std::uint32_t first;       // place of its first leaf in the tile
   std::uint32_t part;        // index of the node over the content's last leaf, or no_part
   std::uint32_t target;      // where its node goes in the row of segments
   bool ends;                 // the run is all that there is below that node
   bool root;                 // and that node is the page's root
-  std::uint32_t before;      // leaves of the tile's runs before it
+  std::uint32_t before;      // leaves (or nodes of a row) of the tile's runs before it
+  const TreeNode* row;       // where its nodes are before the first level, if not in the tile
 };
 
 struct TreeTile {
   // Read one, write the other: one barrier a level.
-  std::uint32_t even[8][most_nodes], odd[8][tree_places];
+  std::uint32_t even[8][stands_at(tile_leaves)], odd[8][stands_at(level_nodes)];
   std::uint32_t part[tile_runs][8];
   TreeRun run[tile_runs];
   std::uint32_t run_of[tile_runs]; // by step of slots, of a tile of leaves
@@ -103,27 +120,29 @@ HITPROOF_BOTH std::uint32_t smaller(std::uint32_t a, std::uint32_t b) { return a
 
 // Node `at` of `level` of the tile.
 HITPROOF_BOTH void put_node(TreeTile& tile, std::uint32_t level, std::uint32_t at,
-                            const std::uint32_t (&state)[8]) {
-  std::uint32_t* const to = (level & 1) != 0 ? &tile.odd[0][at] : &tile.even[0][at];
-  const std::uint32_t stride = (level & 1) != 0 ? tree_places : most_nodes;
+                            const std::uint32_t* state) {
+  const bool odd = (level & 1) != 0;
+  std::uint32_t* const to = &(odd ? tile.odd[0] : tile.even[0])[stands_at(at)];
+  const std::uint32_t stride = odd ? stands_at(level_nodes) : stands_at(tile_leaves);
   HITPROOF_UNROLL
   for (int i = 0; i < 8; ++i)
     to[i * stride] = state[i];
 }
 HITPROOF_BOTH void get_node(const TreeTile& tile, std::uint32_t level, std::uint32_t at,
-                            std::uint32_t (&state)[8]) {
-  const std::uint32_t* const from = (level & 1) != 0 ? &tile.odd[0][at] : &tile.even[0][at];
-  const std::uint32_t stride = (level & 1) != 0 ? tree_places : most_nodes;
+                            std::uint32_t* state) {
+  const bool odd = (level & 1) != 0;
+  const std::uint32_t* const from = &(odd ? tile.odd[0] : tile.even[0])[stands_at(at)];
+  const std::uint32_t stride = odd ? stands_at(level_nodes) : stands_at(tile_leaves);
   HITPROOF_UNROLL
   for (int i = 0; i < 8; ++i)
     state[i] = from[i * stride];
 }
-HITPROOF_BOTH void copy_state(std::uint32_t (&to)[8], const std::uint32_t (&from)[8]) {
+HITPROOF_BOTH void copy_state(std::uint32_t* to, const std::uint32_t* from) {
   HITPROOF_UNROLL
   for (int i = 0; i < 8; ++i)
     to[i] = from[i];
 }
-HITPROOF_BOTH void put_root(std::uint32_t (&root)[8], const std::uint32_t (&state)[8]) {
+HITPROOF_BOTH void put_root(std::uint32_t (&root)[8], const std::uint32_t* state) {
   HITPROOF_UNROLL
   for (int i = 0; i < 8; ++i)
     root[i] = swapped(state[i]);
@@ -138,7 +157,7 @@ HITPROOF_BOTH std::uint32_t last_content_leaf(const PageTask& t) {
 HITPROOF_BOTH std::uint32_t part_of(const PageTask& t, std::uint32_t level, std::uint32_t first,
                                     std::uint32_t nodes) {
   if (!has_part(t)) return no_part;
-  const std::uint32_t at = (last_content_leaf(t) >> level) - first;
+  const std::uint32_t at = (last_content_leaf(t) >> arity_bits * level) - first;
   return at < nodes ? at : no_part;
 }
 
@@ -163,19 +182,40 @@ HITPROOF_BOTH std::uint32_t first_task(const PageTask* tasks, std::uint32_t coun
 #endif
 }
 
+// The task of the slot at each lane's step of slots, from `near` on, which begins at or before the
+// first step. Every task has a step of its own at least. All lanes of a warp ask together.
+HITPROOF_BOTH std::uint32_t task_of_step(const PageTask* tasks, std::uint32_t count,
+                                         std::uint32_t near, std::uint32_t begin,
+                                         std::uint32_t lane) {
+#ifdef __CUDA_ARCH__
+  static_assert(tile_runs < warp_lanes);
+  const std::uint32_t slot = begin + lane * slot_step;
+  const std::uint32_t first_slot =
+      near + lane < count ? tasks[near + lane].first_slot : 0xffffffffu;
+  const std::uint32_t last_slot = begin + (tile_runs - 1) * slot_step;
+  const std::uint32_t here = __popc(__ballot_sync(0xffffffffu, first_slot <= last_slot));
+  std::uint32_t found = near;
+  HITPROOF_ROLLED
+  for (std::uint32_t task = 1; task < here; ++task)
+    if (__shfl_sync(0xffffffffu, first_slot, static_cast<int>(task)) <= slot) found = near + task;
+  return found;
+#else
+  return near + task_at<&PageTask::first_slot>(tasks + near, smaller(count - near, tile_runs),
+                                               begin + lane * slot_step);
+#endif
+}
+
 // The runs of a block's slots, `begin` to `end` at most. Thread s < tile_runs looks at step s;
 // threads of the first warp come together.
 HITPROOF_BOTH void find_runs(TreeTile& tile, const PageTask* tasks, std::uint32_t count,
                              std::uint32_t begin, std::uint32_t end_slot, std::uint32_t thread) {
   if (thread >= warp_lanes) return;
   const std::uint32_t near = first_task(tasks, count, begin, thread);
+  const std::uint32_t i = task_of_step(tasks, count, near, begin, thread);
   if (thread >= tile_runs) return;
   const std::uint32_t slot = begin + thread * slot_step;
   tile.run_of[thread] = tile_runs;
   if (slot >= end_slot) return;
-  // Every task has a step of its own at least.
-  const std::uint32_t i =
-      near + task_at<&PageTask::first_slot>(tasks + near, smaller(count - near, tile_runs), slot);
   const PageTask t = tasks[i];
   if (slot - t.first_slot >= slots_of(t.bytes)) return; // left empty before the next page
   const std::uint32_t segment = (slot - t.first_slot) / segment_leaves;
@@ -194,6 +234,7 @@ HITPROOF_BOTH void find_runs(TreeTile& tile, const PageTask* tasks, std::uint32_
   run.target = t.first_segment + segment;
   run.ends = slot == segment_slot && end == segment_end;
   run.root = run.ends && leaves <= segment_leaves;
+  run.row = nullptr;
 }
 // Takes up a run behind those that the tile has.
 HITPROOF_BOTH void append_run(TreeTile& tile, std::uint32_t r, std::uint32_t& leaves,
@@ -207,7 +248,7 @@ HITPROOF_BOTH void append_run(TreeTile& tile, std::uint32_t r, std::uint32_t& le
 }
 HITPROOF_BOTH void set_levels(TreeTile& tile, std::uint32_t deepest) {
   tile.levels = 0;
-  while (deepest > 1u << tile.levels)
+  while (deepest > 1u << arity_bits * tile.levels)
     ++tile.levels;
 }
 // By one thread, after find_runs and a barrier; a barrier before the first climb.
@@ -221,18 +262,15 @@ HITPROOF_BOTH void order_runs(TreeTile& tile) {
 
 // ---- leaves
 
-// Leaves on their way from one warp to the next lie where the nodes over them will.
+// Leaves on their way from one warp to the next lie where they will, their last words in the level
+// above.
 HITPROOF_BOTH void hand_over(TreeTile& tile, std::uint32_t place, const LeafHash& leaf) {
-  HITPROOF_UNROLL
-  for (int i = 0; i < 8; ++i)
-    tile.odd[i][place] = leaf.state[i];
-  tile.odd[0][place + warp_lanes] = leaf.last;
+  put_node(tile, 0, place, leaf.state);
+  tile.odd[0][place] = leaf.last;
 }
 HITPROOF_BOTH void take_over(const TreeTile& tile, std::uint32_t place, LeafHash& leaf) {
-  HITPROOF_UNROLL
-  for (int i = 0; i < 8; ++i)
-    leaf.state[i] = tile.odd[i][place];
-  leaf.last = tile.odd[0][place + warp_lanes];
+  get_node(tile, 0, place, leaf.state);
+  leaf.last = tile.odd[0][place];
 }
 
 // Blocks of leaves: all, or those of one warp's turn.
@@ -246,6 +284,7 @@ HITPROOF_BOTH LeafTurn leaf_turn(std::uint32_t turn) {
 
 // This place's leaf, or the leaf that its run's content cuts, which the last turn hashes whole.
 // After find_runs and a barrier; a barrier between turns. `begin`: the block's first slot.
+template <bool Few>
 HITPROOF_BOTH void hash_leaves(TreeTile& tile, const TreeTarget& to, std::uint32_t begin,
                                bool counts, std::uint32_t place, LeafTurn turn, LeafStage& stage) {
   const bool cut = place >= tile_leaves;
@@ -267,8 +306,9 @@ HITPROOF_BOTH void hash_leaves(TreeTile& tile, const TreeTarget& to, std::uint32
   else
     take_over(tile, place, leaf);
   // What lies behind the content is not counted; a leaf across its end is counted as cut.
-  const std::uint32_t nonzero = sha256_leaf(leaf, t.address + first, bytes, turn.from, turn.end,
-                                            counts && first + bytes <= t.content, stage);
+  const std::uint32_t nonzero =
+      sha256_leaf<Few>(leaf, t.address + first, bytes, turn.from, turn.end,
+                       counts && first + bytes <= t.content, stage);
   add_to(&to.roots[run.task].nonzero, nonzero);
   if (cut)
     copy_state(tile.part[r], leaf.state);

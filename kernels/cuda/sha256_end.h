@@ -1,6 +1,7 @@
-// The last blocks of a full leaf and of a node. All of such a block but one byte is padding, so the
-// 64 words that SHA-256 makes of it, each with its round's constant, stand in a table by that byte:
-// the message schedule, nearly half of a block's work, is not done again for every leaf and node.
+// The last blocks of a full leaf and of a full node. All of such a block but one byte is padding,
+// so the 64 words that SHA-256 makes of it, each with its round's constant, stand in a table by
+// that byte: the message schedule, nearly half of a block's work, is not done again for every leaf
+// and node.
 #pragma once
 
 #include "kernels/cuda/sha256_lane.h"
@@ -32,43 +33,52 @@ constexpr Sha256Ends sha256_ends(std::uint32_t bits) {
   return ends;
 }
 
-inline constexpr std::uint32_t leaf_bits = 8 * (1 + leaf_bytes), node_bits = 8 * (1 + 2 * 32);
+// Bits of the messages: a full leaf, and a node of `children`, each behind its prefix byte.
+inline constexpr std::uint32_t leaf_message = 8 * (1 + leaf_bytes);
+HITPROOF_BOTH constexpr std::uint32_t node_message(std::uint32_t children) {
+  return 8 * (1 + 32 * children);
+}
 inline constexpr std::uint32_t end_bytes = 64 * sizeof(std::uint32_t); // of a row
 enum class Sha256End : std::uint32_t { leaf, node };
 #ifdef __CUDACC__
-__device__ const Sha256Ends sha256_device_ends[2] = {sha256_ends(leaf_bits),
-                                                     sha256_ends(node_bits)};
+__device__ const Sha256Ends sha256_device_ends[2] = {sha256_ends(leaf_message),
+                                                     sha256_ends(node_message(tree_arity))};
 #endif
 
-// The row of the last block of a full leaf, or of a node; `byte`: the message's last.
+// The row of the last block of a full leaf, or of a full node; `byte`: the message's last.
 HITPROOF_BOTH std::uint64_t end_row(Sha256End of, std::uint32_t byte) {
 #ifdef __CUDA_ARCH__
   return reinterpret_cast<std::uint64_t>(
       sha256_device_ends[static_cast<std::uint32_t>(of)].sum[byte]);
 #else
-  static const Sha256Ends ends[2] = {sha256_ends(leaf_bits), sha256_ends(node_bits)};
+  static const Sha256Ends ends[2] = {sha256_ends(leaf_message),
+                                     sha256_ends(node_message(tree_arity))};
   return reinterpret_cast<std::uint64_t>(ends[static_cast<std::uint32_t>(of)].sum[byte]);
 #endif
 }
 
-HITPROOF_BOTH void sha256_last_block(std::uint32_t (&state)[8], std::uint64_t row) {
-  Sha256Words s{state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
-  Quad next[4]; // on its way while the sixteen before it are hashed
+// The sums of sixteen rounds, on their way while the sixteen before them are hashed.
+HITPROOF_BOTH void ask_sums(std::uint64_t from, Quad (&sums)[4]) {
   HITPROOF_UNROLL
   for (std::uint32_t i = 0; i < 4; ++i)
-    next[i] = load_quad_cached(row + sizeof(Quad) * i);
+    sums[i] = load_quad_cached(from + sizeof(Quad) * i);
+}
+// `next`: ask_sums of the row.
+template <bool Quick>
+HITPROOF_BOTH void sha256_last_block(std::uint32_t (&state)[8], std::uint64_t row,
+                                     Quad (&next)[4]) {
+  Sha256Words s{state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
   HITPROOF_ROLLED
   for (std::uint32_t sixteen = end_bytes / 4; sixteen <= end_bytes; sixteen += end_bytes / 4) {
     const std::uint32_t one = take_one();
     Quad sums[4];
     HITPROOF_UNROLL
-    for (std::uint32_t i = 0; i < 4; ++i) {
+    for (std::uint32_t i = 0; i < 4; ++i)
       sums[i] = next[i];
-      next[i] = load_quad_cached(row + sixteen % end_bytes + sizeof(Quad) * i);
-    }
+    ask_sums(row + sixteen % end_bytes, next);
     HITPROOF_UNROLL
     for (int t = 0; t < 16; ++t)
-      s.round(one, sums[t / 4].word[t % 4]);
+      s.template round<Quick>(one, sums[t / 4].word[t % 4]);
   }
   s.add_to(state);
 }

@@ -102,23 +102,25 @@ HITPROOF_BOTH std::uint32_t own(std::uint32_t x) {
 struct Sha256Words {
   std::uint32_t a, b, c, d, e, f, g, h;
 
-  // `one`: take_one(). `sum`: the round's word plus its constant.
-  HITPROOF_BOTH void round(std::uint32_t one, std::uint32_t sum) {
+  // `one`: take_one(). `sum`: the round's word plus its constant. Quick: for a warp that waits for
+  // its own sums, not for the pipes. With one sum more, both chains of a round (e to e, a to a) are
+  // a rotation, a parity and one sum long.
+  template <bool Quick = false> HITPROOF_BOTH void round(std::uint32_t one, std::uint32_t sum) {
     const std::uint32_t known = add(one, sum, h); // before e is
     const std::uint32_t chosen = (e & f) ^ (~e & g);
     const std::uint32_t majority = (a & b) ^ (a & c) ^ (b & c);
     const std::uint32_t turned_e = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
     const std::uint32_t turned_a = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
     const std::uint32_t first = add(one, turned_e, add(one, chosen, known));
-    const std::uint32_t second = add(one, turned_a, majority);
     h = g;
     g = f;
     f = e;
-    e = add(one, d, first);
+    e = Quick ? add(one, turned_e, add(one, chosen, add(one, known, d))) : add(one, d, first);
     d = c;
     c = b;
     b = a;
-    a = add(one, first, second);
+    a = Quick ? add(one, turned_a, add(one, majority, first))
+              : add(one, first, add(one, turned_a, majority));
   }
   HITPROOF_BOTH void add_to(std::uint32_t (&state)[8]) const {
     const std::uint32_t one = take_one();
@@ -128,6 +130,15 @@ struct Sha256Words {
       state[i] = add(one, state[i], words[i]);
   }
 };
+
+// Word t of a block's message schedule, from the sixteen before it. `w`: word t in place t % 16.
+HITPROOF_BOTH std::uint32_t scheduled(std::uint32_t one, const std::uint32_t (&w)[16],
+                                      std::uint32_t t) {
+  const std::uint32_t x = w[(t + 1) & 15], y = w[(t + 14) & 15];
+  const std::uint32_t near = rotate(x, 7) ^ rotate(x, 18) ^ x >> 3;
+  const std::uint32_t far = rotate(y, 17) ^ rotate(y, 19) ^ y >> 10;
+  return add(one, add(one, w[t & 15], w[(t + 9) & 15]), add(one, near, far));
+}
 
 // One block of 16 words; `w` is used up. Rounds come in sixteens: all 64 of them spelled out are
 // more code than a processor keeps beside its schedulers, and then it waits for code.
@@ -146,10 +157,7 @@ HITPROOF_BOTH void sha256_block(std::uint32_t (&state)[8], std::uint32_t (&w)[16
       k[i] = sha256_constant(quad + i);
     HITPROOF_UNROLL
     for (std::uint32_t t = 0; t < 16; ++t) {
-      const std::uint32_t x = w[(t + 1) & 15], y = w[(t + 14) & 15];
-      const std::uint32_t near = rotate(x, 7) ^ rotate(x, 18) ^ x >> 3;
-      const std::uint32_t far = rotate(y, 17) ^ rotate(y, 19) ^ y >> 10;
-      w[t] = add(one, add(one, w[t], w[(t + 9) & 15]), add(one, near, far));
+      w[t] = scheduled(one, w, t);
       s.round(one, add(one, w[t], k[t / 4].word[t % 4]));
     }
   }

@@ -1,5 +1,5 @@
-// What SHA-256 hashes in a page's tree (RFC 6962, section 2.1): a leaf behind a zero byte, a node's
-// two children behind a one.
+// What SHA-256 hashes in a page's tree (schema/page_digest.h): a leaf behind a zero byte, a node's
+// children behind a one.
 #pragma once
 
 #include "kernels/cuda/leaf_stage.h"
@@ -48,6 +48,7 @@ inline constexpr std::uint32_t most_blocks = leaf_blocks + 1;
 // to leaf_bytes) at `data`. Returns how many of their bytes are not zero, or nothing unless
 // `counts`. All leaves of a warp stay together in sha256_block, whatever their length. `stage`:
 // this thread's.
+template <bool Quick>
 HITPROOF_BOTH std::uint32_t sha256_leaf(LeafHash& leaf, std::uint64_t data, std::uint32_t bytes,
                                         std::uint32_t from, std::uint32_t end, bool counts,
                                         LeafStage& stage) {
@@ -74,34 +75,64 @@ HITPROOF_BOTH std::uint32_t sha256_leaf(LeafHash& leaf, std::uint64_t data, std:
     if (block + 1 == blocks && !full) w[15] = 8 * (bytes + 1);
     sha256_block(leaf.state, w);
   }
-  if (full && end >= most_blocks)
-    sha256_last_block(leaf.state, end_row(Sha256End::leaf, leaf.last >> 24));
+  if (full && end >= most_blocks) {
+    const std::uint64_t row = end_row(Sha256End::leaf, leaf.last >> 24);
+    Quad sums[4];
+    ask_sums(row, sums);
+    sha256_last_block<Quick>(leaf.state, row, sums);
+  }
   return nonzero;
 }
 
-// Node of two children: SHA-256(0x01 || left || right), two blocks. Result in `left`.
-// `stage`: this thread's own.
-HITPROOF_BOTH void sha256_node(std::uint32_t (&left)[8], const std::uint32_t (&right)[8],
+// The children of a node come in pairs: one pair is the data of one block. A full node's last block
+// is in the table.
+inline constexpr std::uint32_t child_words = 8, pair_words = 2 * child_words;
+inline constexpr std::uint32_t node_pairs = tree_arity / 2; // most blocks but that last one
+HITPROOF_BOTH std::uint32_t node_blocks(std::uint32_t children) {
+  return children == tree_arity ? node_pairs : children / 2 + 1;
+}
+// Block `block` of a node of `count` children: SHA-256(0x01 || child || child ...). `words`: those
+// of children 2 block and 2 block + 1, zeros where there are none; `last`: the word before them.
+HITPROOF_BOTH void node_block(std::uint32_t (&words)[pair_words], std::uint32_t last,
+                              std::uint32_t count, std::uint32_t block, std::uint32_t (&w)[16]) {
+  if (2 * block + 1 == count) words[child_words] = 0x80000000u; // the mark behind all children
+  if (2 * block == count) words[0] = 0x80000000u;
+  HITPROOF_UNROLL
+  for (std::uint32_t i = 0; i < pair_words; ++i)
+    w[i] = (i == 0 ? last : words[i - 1]) << 24 | words[i] >> 8;
+  if (count != tree_arity && block + 1 == node_blocks(count)) w[15] = node_message(count);
+}
+inline constexpr std::uint32_t node_prefix = 1; // the word before the first pair
+
+// Node of `count` children, 2 to tree_arity. `pair(b, words)` writes the words of children 2 b and
+// 2 b + 1, as far as there are such; it may use `stage` (this thread's own) unless b is the last
+// pair of a full node. All nodes of a warp stay together in sha256_block.
+template <class Pair>
+HITPROOF_BOTH void sha256_node(std::uint32_t (&state)[8], std::uint32_t count, const Pair& pair,
                                LeafStage& stage) {
-  // Under way while the first block is hashed: a warp is often alone at its level.
-  const std::uint64_t row = end_row(Sha256End::node, right[7] & 0xffu);
-  touch(stage, row, end_bytes);
-  std::uint32_t state[8], w[16];
+  const bool full = count == tree_arity;
+  const std::uint32_t blocks = node_blocks(count);
+  std::uint32_t last = node_prefix;
+  std::uint64_t row = 0;
   sha256_start(state);
-  w[0] = 0x01000000u | left[0] >> 8;
-  HITPROOF_UNROLL
-  for (int i = 1; i < 8; ++i)
-    w[i] = left[i - 1] << 24 | left[i] >> 8;
-  w[8] = left[7] << 24 | right[0] >> 8;
-  HITPROOF_UNROLL
-  for (int i = 1; i < 8; ++i)
-    w[8 + i] = right[i - 1] << 24 | right[i] >> 8;
-  sha256_block(state, w);
-  sha256_last_block(state, row);
+  HITPROOF_ROLLED
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    std::uint32_t words[pair_words] = {}, w[16];
+    pair(block, words);
+    node_block(words, last, count, block, w);
+    last = words[pair_words - 1];
+    if (full && block + 1 == blocks) {
+      // On its way while this block is hashed: a warp is often alone at its level.
+      row = end_row(Sha256End::node, last & 0xffu);
+      touch(stage, row, end_bytes);
+    }
+    sha256_block(state, w);
+  }
+  if (!full) return;
   await_stage();
-  HITPROOF_UNROLL
-  for (int i = 0; i < 8; ++i)
-    left[i] = state[i];
+  Quad sums[4];
+  ask_sums(row, sums);
+  sha256_last_block<false>(state, row, sums);
 }
 
 } // namespace hitproof::kernels

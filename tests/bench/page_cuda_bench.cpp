@@ -1,6 +1,8 @@
 // Rates of the page kernels on this machine's GPU: median of 20 event timings with the quartiles,
 // as a table and as JSON lines. A rate counts the bytes of the pages (of both sides for a
-// comparison).
+// comparison). Beside them what a launch of nothing takes, and the transfers of the same pages, a
+// copy a page between pinned memory and the device, with what the probe adds to them: a digest to
+// a save, poison and a digest to a load.
 #include "tests/gpu/device.h"
 
 #include <algorithm>
@@ -17,6 +19,7 @@ constexpr int repetitions = 20, warm_ups = 3;
 struct Case {
   const char* name;
   std::vector<PageTask> tasks; // addresses still offsets
+  bool transferred = false;    // is copied to the host and back as well
 };
 
 void add(Case& c, std::uint64_t& at, std::uint32_t bytes, std::uint32_t content) {
@@ -33,7 +36,7 @@ void add(Case& c, std::uint64_t& at, std::uint32_t bytes, std::uint32_t content)
 // The pages that a rank saves at a checkpoint of the full model (TP 4): 12 MLA and 34 KDA pages,
 // the indexer's 12, and 12 tails; 54,809,600 bytes.
 Case checkpoint() {
-  Case c{"checkpoint", {}};
+  Case c{"checkpoint", {}, true};
   std::uint64_t at = 0;
   for (int i = 0; i < 12; ++i)
     add(c, at, 1'175'552, 1'175'552);
@@ -48,7 +51,7 @@ Case checkpoint() {
 
 // The same kinds of pages with many more small ones.
 Case mixed(const char* name, std::uint64_t total) {
-  Case c{name, {}};
+  Case c{name, {}, total <= std::uint64_t{1} << 30};
   std::uint64_t at = 0;
   while (at < total) {
     for (int i = 0; i < 34 && at < total; ++i)
@@ -84,8 +87,8 @@ Result measure(Device& device, const std::function<void()>& work) {
           ms[3 * repetitions / 4]};
 }
 
-void report(Device& device, const Case& c, const char* operation, std::uint64_t bytes,
-            const std::function<void()>& work) {
+Result report(Device& device, const Case& c, const char* operation, std::uint64_t bytes,
+              const std::function<void()>& work) {
   const Result r = measure(device, work);
   const auto rate = [&](double ms) { return static_cast<double>(bytes) / ms / 1e6; };
   std::printf("%-18s %-16s %6zu pages %9.1f MB  %8.1f us  %7.1f GB/s  [%.1f .. %.1f]\n", c.name,
@@ -97,6 +100,35 @@ void report(Device& device, const Case& c, const char* operation, std::uint64_t 
               device.name().c_str(), c.name, operation, c.tasks.size(),
               static_cast<unsigned long long>(bytes), r.median * 1e3, r.low * 1e3, r.high * 1e3,
               rate(r.median), repetitions);
+  return r;
+}
+
+// What the probe's work takes of the transfers that it belongs to.
+void report_share(const Case& c, const char* of, double work, double transfer) {
+  std::printf("%-18s %-40s %7.2f %% of %.1f us\n", c.name, of, 100 * work / transfer,
+              transfer * 1e3);
+  std::printf("{\"bench\":\"page_cuda\",\"case\":\"%s\",\"share\":\"%s\",\"percent\":%.2f,"
+              "\"transfer_us\":%.2f}\n",
+              c.name, of, 100 * work / transfer, transfer * 1e3);
+}
+
+void transfers(Device& device, const Case& c, Batch& batch, std::uint64_t extent, CUdeviceptr base,
+               std::uint64_t bytes, double poison, double digest) {
+  auto* const host = static_cast<unsigned char*>(device.allocate_pinned(extent));
+  const Result save = report(device, c, "save", bytes, [&] {
+    for (const PageTask& t : batch.tasks())
+      device.save(host + (t.address - base), t.address, t.bytes);
+  });
+  const Result load = report(device, c, "load", bytes, [&] {
+    for (const PageTask& t : batch.tasks())
+      device.load(t.address, host + (t.address - base), t.bytes);
+  });
+  report_share(c, "digest of its save", digest, save.median);
+  report_share(c, "poison and digest of its load", poison + digest, load.median);
+  report_share(c, "poison and both digests of save and load", poison + 2 * digest,
+               save.median + load.median);
+  report_share(c, "poison and both digests of the load alone", poison + 2 * digest, load.median);
+  device.free_pinned(host);
 }
 
 void run(Device& device, const Case& c) {
@@ -119,13 +151,18 @@ void run(Device& device, const Case& c) {
   Batch other(device, tasks);
   other.walk("hitproof_page_fill");
   device.synchronize();
+  std::uint64_t nothing = 0;
+  void* none[] = {&nothing};
+  report(device, c, "launch", 0, [&] { device.launch("hitproof_page_delay", 1, 1, none); });
   report(device, c, "compare", 2 * bytes, [&] { batch.walk("hitproof_page_compare"); });
-  report(device, c, "poison_fill", bytes, [&] { batch.walk("hitproof_page_fill"); });
+  const Result poison =
+      report(device, c, "poison_fill", bytes, [&] { batch.walk("hitproof_page_fill"); });
   report(device, c, "residue", bytes, [&] { batch.walk("hitproof_page_residue"); });
   report(device, c, "nonzero", bytes, [&] { batch.walk("hitproof_page_nonzero"); });
   report(device, c, "copy", 2 * bytes, [&] { batch.walk("hitproof_page_copy"); });
   report(device, c, "digest", bytes, [&] { batch.digest(false); });
-  report(device, c, "digest_nonzero", bytes, [&] { batch.digest(true); });
+  const Result digest = report(device, c, "digest_nonzero", bytes, [&] { batch.digest(true); });
+  if (c.transferred) transfers(device, c, batch, extent, a, bytes, poison.median, digest.median);
   device.free(a);
   device.free(b);
 }

@@ -53,11 +53,13 @@ Device* Device::open(std::string& why) {
   CUdevice first = 0;
   CUcontext context = nullptr;
   char name[128] = {};
-  int processors = 0;
+  int processors = 0, shared = 0;
   HITPROOF_CALL_DRIVER(cuDeviceGet, &first, 0);
   HITPROOF_CALL_DRIVER(cuDeviceGetName, name, static_cast<int>(sizeof name), first);
   HITPROOF_CALL_DRIVER(cuDeviceGetAttribute, &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
                        first);
+  HITPROOF_CALL_DRIVER(cuDeviceGetAttribute, &shared,
+                       CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, first);
   HITPROOF_CALL_DRIVER(cuDevicePrimaryCtxRetain, &context, first);
   HITPROOF_CALL_DRIVER(cuCtxSetCurrent, context);
   HITPROOF_CALL_DRIVER(cuLibraryLoadData, &device.library_,
@@ -67,6 +69,8 @@ Device* Device::open(std::string& why) {
     HITPROOF_CALL_DRIVER(cuEventCreate, &event, 0u);
   device.name_ = name;
   device.processors_ = static_cast<unsigned>(processors);
+  device.processors_for_few_ =
+      kernels::processors_for_few(device.processors_, static_cast<std::uint32_t>(shared));
   return &device;
 }
 
@@ -87,6 +91,12 @@ void Device::upload(CUdeviceptr to, const void* from, std::size_t bytes) {
 }
 void Device::download(void* to, CUdeviceptr from, std::size_t bytes) {
   if (bytes != 0) HITPROOF_CALL_DRIVER(cuMemcpyDtoH, to, from, bytes);
+}
+void Device::save(void* to, CUdeviceptr from, std::size_t bytes) {
+  HITPROOF_CALL_DRIVER(cuMemcpyDtoHAsync, to, from, bytes, static_cast<CUstream>(nullptr));
+}
+void Device::load(CUdeviceptr to, const void* from, std::size_t bytes) {
+  HITPROOF_CALL_DRIVER(cuMemcpyHtoDAsync, to, from, bytes, static_cast<CUstream>(nullptr));
 }
 void Device::clear(CUdeviceptr p, std::size_t bytes) {
   if (bytes != 0) HITPROOF_CALL_DRIVER(cuMemsetD8, p, static_cast<unsigned char>(0), bytes);
@@ -132,7 +142,7 @@ Batch::Batch(Device& device, std::vector<kernels::PageTask> tasks)
     : device_(device), tasks_(std::move(tasks)),
       layout_(kernels::lay_out(tasks_.data(), tasks_.size())),
       rows_(kernels::rows_of(layout_.slots, layout_.segments)),
-      shape_(kernels::shape_of(rows_.tiles, device.processors())) {
+      shape_(kernels::shape_of(rows_.tiles, device.processors_for_few(), layout_.split)) {
   list_ = device_.allocate(tasks_.size() * sizeof(kernels::PageTask));
   counts_ = device_.allocate(tasks_.size() * sizeof(kernels::PageCounts));
   roots_ = device_.allocate(tasks_.size() * sizeof(kernels::PageRoots));
@@ -160,8 +170,8 @@ void Batch::digest(bool nonzero) {
   CUdeviceptr lower = tree_, segments = tree_ + rows_.lower * sizeof(kernels::TreeNode);
   void* arguments[] = {&list_, &count,    &slots, &roots_, &counting,
                        &lower, &segments, &done_, &shape_};
-  device_.launch(shape_.quarters == 0 ? "hitproof_page_digest" : "hitproof_page_digest_few",
-                 shape_.blocks(layout_.slots), kernels::tree_threads, arguments);
+  device_.launch(shape_.few ? "hitproof_page_digest_few" : "hitproof_page_digest",
+                 shape_.blocks(layout_.slots) + shape_.climbers, kernels::tree_threads, arguments);
   void* top[] = {&list_, &roots_, &segments};
   device_.launch("hitproof_page_digest_top", layout_.large, kernels::tree_threads, top);
 }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "kernels/cuda/page_bytes.h"
+#include "kernels/cuda/page_level.h"
 #include "kernels/cuda/page_tail.h"
-#include "kernels/cuda/page_tree.h"
 
 #include <cuda.h>
 #include <memory>
@@ -26,6 +26,9 @@ class Device {
   void download(void* to, CUdeviceptr from, std::size_t bytes);
   void clear(CUdeviceptr p, std::size_t bytes);
   void synchronize();
+  // Of one page between pinned host memory and the device, on the stream of the launches.
+  void save(void* to, CUdeviceptr from, std::size_t bytes);
+  void load(CUdeviceptr to, const void* from, std::size_t bytes);
   void launch(const char* kernel, unsigned blocks, unsigned threads, void** arguments);
   // Milliseconds that the device took for what `work` put on its stream.
   template <class Work> double timed(const Work& work) {
@@ -36,6 +39,7 @@ class Device {
   }
   const std::string& name() const { return name_; }
   unsigned processors() const { return processors_; }
+  unsigned processors_for_few() const { return processors_for_few_; }
 
  private:
   Device() = default;
@@ -44,7 +48,7 @@ class Device {
   CUfunction function(const char* kernel);
 
   std::string name_;
-  unsigned processors_ = 0;
+  unsigned processors_ = 0, processors_for_few_ = 0;
   std::vector<std::pair<std::string, CUfunction>> functions_;
   CUlibrary library_ = nullptr;
   CUevent events_[2] = {};
@@ -61,6 +65,7 @@ class Batch {
 
   const std::vector<kernels::PageTask>& tasks() const { return tasks_; }
   std::uint32_t tiles() const { return rows_.tiles; }
+  std::uint32_t split() const { return layout_.split; }
   kernels::TileShape shape() const { return shape_; }
   void cut(kernels::TileShape shape) { shape_ = shape; } // another one than the device asks for
   // Launch only; results stay on the device until the next call that asks for them.

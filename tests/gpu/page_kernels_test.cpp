@@ -111,10 +111,13 @@ TEST_P(Mix, DigestsAreTheTwins) {
   Pages memory(pages(), 1);
   Batch batch(*device, memory.tasks());
   const std::uint32_t tiles = batch.tiles();
-  // As the device asks for, and in quarters: twice each, for counters must be as they were.
-  std::vector<TileShape> shapes{batch.shape(), batch.shape(), {4}, {4}};
-  shapes.insert(shapes.end(), 2, {4 * (tiles - tiles / 2)});
-  shapes.insert(shapes.end(), 2, {4 * tiles});
+  // For many tiles and for few, and in quarters: twice each, for counters must be as they were.
+  std::vector<TileShape> shapes;
+  const std::uint32_t split = batch.split();
+  for (const TileShape shape :
+       {TileShape{}, TileShape{0, true}, TileShape{0, true, split}, TileShape{4, true, split},
+        TileShape{4 * (tiles - tiles / 2), true}, TileShape{4 * tiles, true, split}})
+    shapes.insert(shapes.end(), 2, shape);
   for (const TileShape shape : shapes) {
     batch.cut(shape);
     const auto roots = batch.roots();

@@ -72,9 +72,9 @@ std::vector<Page> mixed(unsigned seed, std::size_t count, std::uint32_t largest)
   return pages;
 }
 
-void expect_digests(const Pages& pages) {
+void expect_digests(const Pages& pages, TileShape shape) {
   auto tasks = pages.tasks();
-  const auto roots = emulated::digest(tasks);
+  const auto roots = emulated::digest(tasks, true, shape);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const std::size_t p = tasks[i].page;
     SCOPED_TRACE(testing::Message() << "bytes " << pages[p].bytes << " content " << pages[p].content
@@ -83,6 +83,14 @@ void expect_digests(const Pages& pages) {
     EXPECT_EQ(std::memcmp(roots[i].page, expected.page.data(), 32), 0);
     EXPECT_EQ(std::memcmp(roots[i].content, expected.content.data(), 32), 0);
     EXPECT_EQ(roots[i].nonzero, count_nonzero_bytes(pages.at(p), pages[p].content));
+  }
+}
+
+void expect_digests(const Pages& pages) {
+  for (const bool few : {false, true}) {
+    SCOPED_TRACE(few ? "few tiles" : "many tiles");
+    auto tasks = pages.tasks();
+    expect_digests(pages, {0, few, few ? emulated::Digest(tasks, true).split() : 0});
   }
 }
 
@@ -105,6 +113,8 @@ TEST(Digest, ContentMayEndWithALeaf) {
   std::vector<Page> pages;
   for (std::uint32_t leaf = 0; leaf <= 40; ++leaf)
     pages.push_back({40 * leaf_bytes + 7, leaf * leaf_bytes, 0});
+  for (std::uint32_t leaf = 0; leaf <= 140; leaf += 7) // and over two tiles
+    pages.push_back({140 * leaf_bytes + 7, leaf * leaf_bytes + leaf % 3, 0});
   expect_digests(Pages(pages, 3));
 }
 
@@ -123,8 +133,9 @@ TEST(Digest, ACheckpointsMix) {
 }
 
 TEST(Digest, PagesBeyondAGroup) {
-  expect_digests(Pages({{5 * 1024 * 1024 + 33, 5 * 1024 * 1024 - 1025, 0},
-                        {3 * 1024 * 1024, 2 * 1024 * 1024, 0},
+  expect_digests(Pages({{13 * 1024 * 1024 + 33, 13 * 1024 * 1024 - 1025, 0},
+                        {5 * 1024 * 1024, 4 * 1024 * 1024, 0},
+                        {4 * 1024 * 1024 + 1, 4 * 1024 * 1024, 0},
                         {70000, 69999, 0}},
                        5));
 }
@@ -143,9 +154,17 @@ TEST(Digest, AnyBlockMayBeTheLast) {
                     9);
   auto tasks = pages.tasks();
   const std::uint32_t tiles = emulated::Digest(tasks, true).tiles();
+  const std::uint32_t split = emulated::Digest(tasks, true).split();
+  ASSERT_EQ(split, 5u);
   ASSERT_GE(tiles, 8u);
-  for (const std::uint32_t quarters : {0u, 4u, 4 * (tiles - 2), 4 * tiles}) {
-    const TileShape shape{quarters};
+  const TileShape shapes[] = {{},
+                              {0, true, 0},
+                              {0, true, split},
+                              {4, true, split},
+                              {4 * (tiles - 2), true, 2},
+                              {4 * tiles, true, split}};
+  for (const TileShape shape : shapes) {
+    const std::uint32_t quarters = shape.quarters;
     const std::uint32_t blocks = emulated::Digest(tasks, true, shape).blocks();
     EXPECT_LE(blocks, tiles + quarters / 4 * 3);
     for (std::uint32_t last = 0; last < blocks; ++last) {
@@ -179,16 +198,22 @@ TEST(Digest, BlocksTakeTheSlotsInOrder) {
 }
 
 TEST(Digest, QuartersAreForWhatIsLeftOfFewTiles) {
-  EXPECT_EQ(shape_of(434, 132).quarters, 132u); // three for each of 132, and 38: a quarter for each
-  EXPECT_EQ(shape_of(396, 132).quarters, 0u);
-  EXPECT_EQ(shape_of(396 + 66, 132).quarters, 264u);
-  EXPECT_EQ(shape_of(396 + 120, 132).quarters, 0u); // nearly one for each
-  EXPECT_EQ(shape_of(131, 132).quarters, 0u);
-  EXPECT_EQ(shape_of(10000, 132).quarters, 0u);
-  EXPECT_EQ(shape_of(434, 0).quarters, 0u); // nobody said how many there are
+  EXPECT_EQ(shape_of(434, 132, 0).quarters,
+            132u); // three for each of 132, and 38: a quarter for each
+  EXPECT_EQ(shape_of(396, 132, 0).quarters, 0u);
+  EXPECT_EQ(shape_of(396 + 66, 132, 0).quarters, 264u);
+  EXPECT_EQ(shape_of(396 + 120, 132, 0).quarters, 0u); // nearly one for each
+  EXPECT_EQ(shape_of(131, 132, 0).quarters, 0u);
+  EXPECT_EQ(shape_of(10000, 132, 0).quarters, 0u);
+  EXPECT_EQ(shape_of(434, 0, 0).quarters, 0u); // nobody said how many there are
+  EXPECT_TRUE(shape_of(1, 132, 0).few && shape_of(396, 132, 0).few && shape_of(659, 132, 0).few);
+  EXPECT_EQ(shape_of(1, 132, 7).climbers, 7u);
+  EXPECT_EQ(shape_of(434, 132, 46).climbers, 46u);
+  EXPECT_EQ(shape_of(660, 132, 46).climbers, 0u);
+  EXPECT_FALSE(shape_of(660, 132, 0).few || shape_of(434, 0, 0).few);
   for (std::uint32_t processors = 1; processors < 150; ++processors)
     for (std::uint32_t tiles = 0; tiles < 6 * processors; ++tiles) {
-      const std::uint32_t quarters = shape_of(tiles, processors).quarters;
+      const std::uint32_t quarters = shape_of(tiles, processors, 0).quarters;
       ASSERT_EQ(quarters % TileShape::parts, 0u);
       ASSERT_LE(quarters / TileShape::parts, tiles);
     }

@@ -99,6 +99,7 @@ TEST(Recording, FactsAndStudyTables) {
   EXPECT_EQ(recording.get_int("device", -1), -1);
   EXPECT_EQ(recording.get("nothing").code(), Code::not_found);
   EXPECT_EQ(recording.get_int("format_version", 0), recording_format_version);
+  EXPECT_EQ(recording.get("page_digest").value(), "sha256-tree-1024x8");
 
   StudyOperation operation;
   operation.op = 3;
