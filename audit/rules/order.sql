@@ -37,15 +37,16 @@ complete AS (SELECT transfer, MAX(t_ns) AS t_ns FROM transfer_mark WHERE kind = 
 completion AS (SELECT transfer, process, event, life FROM life WHERE what = 100),
 waited AS (
   SELECT *, MAX(CASE WHEN what IN (3, 4) THEN began END) OVER (
-    PARTITION BY process, event, life ORDER BY ended, CASE WHEN what = 101 THEN 1 ELSE 0 END
-    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS sync_ns
+    PARTITION BY process, event, life
+    ORDER BY CASE WHEN what = 101 THEN ended + 1000 ELSE ended END, CASE WHEN what = 101 THEN 1 ELSE 0 END
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS sync_ns -- 1,000 ns: as in rule waits
   FROM life WHERE what IN (3, 4, 101)),
 load_wait AS (
   SELECT v.transfer, v.process, MIN(v.ended) AS wait_ended
   FROM waited v JOIN completion c ON c.transfer = v.transfer
   JOIN same s ON s.process = v.process AND s.event = v.event AND s.life = v.life
    AND s.made_by = c.process AND s.made_event = c.event AND s.made_life = c.life
-  WHERE v.what = 101 AND v.sync_ns >= v.began GROUP BY v.transfer, v.process),
+  WHERE v.what = 101 AND v.sync_ns >= v.began - 1000 GROUP BY v.transfer, v.process),
 first_read AS (
   SELECT q.transfer, q.request, q.rank, q.process, MIN(s.t_ns) AS t_ns
   FROM step_request q JOIN step s ON s.step = q.step AND s.rank = q.rank AND s.process = q.process

@@ -39,8 +39,10 @@ completion AS (
    AND r.event = c.event AND r.life = c.life AND r.began = c.next_record_ns
   WHERE c.what = 100),
 waited AS ( -- the newest synchronisation on the same event that had ended when the wait ended
+  -- The program's clock and the probe's differ by nanoseconds: 1,000 of them count as none.
   SELECT *, MAX(CASE WHEN what IN (3, 4) THEN began END) OVER (
-    PARTITION BY process, event, life ORDER BY ended, CASE WHEN what = 101 THEN 1 ELSE 0 END
+    PARTITION BY process, event, life
+    ORDER BY CASE WHEN what = 101 THEN ended + 1000 ELSE ended END, CASE WHEN what = 101 THEN 1 ELSE 0 END
     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS sync_ns
   FROM life WHERE what IN (3, 4, 101)),
 rank_process AS (SELECT rank, process FROM entry WHERE origin = 0 GROUP BY rank, process),
@@ -70,7 +72,7 @@ candidate AS (
 pair AS ( -- per save the wait that proves most
   SELECT c.*, m.delay_began, m.delay_asked, m.delay_ended, m.complete, COALESCE(o.ops, 0) AS ops
   FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY transfer ORDER BY right_event DESC, right_rank DESC,
-               CASE WHEN sync_ns >= wait_began THEN 0 ELSE 1 END, wait_ended) AS n FROM candidate) c
+               CASE WHEN sync_ns >= wait_began - 1000 THEN 0 ELSE 1 END, wait_ended) AS n FROM candidate) c
   LEFT JOIN moments m ON m.transfer = c.transfer
   LEFT JOIN rank_process p ON p.rank = c.rank
   LEFT JOIN watched o ON o.process = p.process
@@ -99,11 +101,11 @@ SELECT 'wait_on_another_event', CASE WHEN ops > 0 THEN 'fail' ELSE 'inconclusive
 UNION ALL
 SELECT 'wait_without_synchronisation', CASE WHEN ops > 0 THEN 'fail' ELSE 'inconclusive' END, t_ns, rank,
        transfer, request, NULL, NULL, NULL, NULL, NULL
-  FROM pair WHERE right_event = 1 AND (sync_ns IS NULL OR sync_ns < wait_began)
+  FROM pair WHERE right_event = 1 AND (sync_ns IS NULL OR sync_ns < wait_began - 1000)
 UNION ALL
 SELECT 'waited_before_it_was_recorded', 'fail', t_ns, rank, transfer, request, NULL, NULL, NULL,
        CAST(recorded_ns AS VARCHAR(40)), CAST(sync_ns AS VARCHAR(40))
-  FROM pair WHERE right_event = 1 AND sync_ns >= wait_began AND sync_ns < recorded_ns
+  FROM pair WHERE right_event = 1 AND sync_ns >= wait_began - 1000 AND sync_ns < recorded_ns
 UNION ALL
 SELECT 'announcement_not_closed', 'inconclusive', t_ns, rank, transfer, request, NULL, NULL, NULL, NULL, NULL
   FROM pair WHERE completion IS NULL

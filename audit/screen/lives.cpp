@@ -91,15 +91,19 @@ template <class Use> void Lives::each(std::uint32_t life, const Use& use) const 
     use(rows_[i]);
 }
 
+// What the clocks of a program and of its probe may differ by: as in waits.sql and order.sql.
+constexpr std::int64_t clocks_differ_ns = 1000;
+
 // Whether a query or synchronisation of the same life began in the time of the wait; `when` is the
 // newest begin of those that had ended with it.
 bool Lives::synchronised(const Named& waiting, std::uint32_t life, std::int64_t& when) const {
   when = never;
   each(life, [&](const Named& n) {
-    if ((n.what == queried || n.what == synchronised_with) && n.ended <= waiting.ended)
+    if ((n.what == queried || n.what == synchronised_with) &&
+        n.ended <= waiting.ended + clocks_differ_ns)
       when = std::max(when, n.began);
   });
-  return when != never && when >= waiting.began;
+  return when != never && when >= waiting.began - clocks_differ_ns;
 }
 
 bool Lives::save_is_waited_for(std::uint32_t index) const {

@@ -9,6 +9,10 @@ namespace hitproof::audit::selftest {
 
 using enum Answer;
 
+#define WAIT_AROUND                                                                                \
+  "FROM wait w WHERE w.process = order_op.process AND w.event = order_op.event AND "               \
+  "order_op.t_ns BETWEEN w.t_ns AND w.end_ns"
+
 std::vector<Mutation> mutations_of_waits() {
   return {
       {"waits_none", "waits", "save_not_waited_for", fail, "the wait for a save is dropped",
@@ -81,6 +85,16 @@ std::vector<Mutation> mutations_of_waits() {
        "INSERT INTO order_op SELECT process, " ADDED ", t_ns + 1, stream, event, t_ns + 2, value, "
        "handle, 600, call, 3, device FROM order_op WHERE op = 4",
        {.may_change = {{"order/operations", "the questions are operations too, and are counted"}}}},
+      {"waits_harmless_clocks_differ",
+       "waits",
+       "",
+       silence,
+       "the probe saw each synchronisation begin 100 ns before and end 100 ns after the wait that "
+       "the "
+       "program's own clock gives",
+       "UPDATE order_op SET (t_ns, end_ns) = (SELECT w.t_ns - 100, w.end_ns + 100 " WAIT_AROUND
+       ") WHERE op IN (3, 4) AND EXISTS (SELECT 1 " WAIT_AROUND ")",
+       {.may_change = {{"order/paths", "its calls show their times"}}}},
       {"waits_harmless_save_of_an_engine_that_is_not_recorded",
        "waits",
        "",
