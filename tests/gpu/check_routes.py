@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs routes by which bytes move between host and device, and holds recordings against what they did.
 
-    check_routes.py [--only ROUTE,...] [--no-cross-check] [--json] HITPROOF PROGRAM...
+    check_routes.py [--only ROUTE,...] [--no-cross-check] [--jobs N] [--json] HITPROOF PROGRAM...
 
 PROGRAM: gpu_routes or a program like it, which lists its routes when it is started alone, or a Python
 script of tests/gpu/routes, which is one route. Each route runs three times:
@@ -12,10 +12,11 @@ script of tests/gpu/routes, which is one route. Each route runs three times:
   cross-check  by `hitproof run --cross-check --probes metadata`: the same again, and rule crosscheck
                passes with CUPTI's bytes per direction equal to the route's own
 
-One line a route; --json prints a summary in place of it. Exit code 0 all routes agree, 1 one does not,
+N routes at a time. One line a route; --json prints a summary in place of it. Exit code 0 all routes agree, 1 one does not,
 2 wrong use, 3 one could not be decided, 77 no route could run on this machine.
 """
 import argparse
+import concurrent.futures
 import json
 import pathlib
 import shutil
@@ -97,7 +98,7 @@ class Route:
         if recorded:
             lines, database, code, report = recorded
             self.problems += evidence.differences(lines, database)
-            self.problems += evidence.blind_differences(lines, report, code)
+            self.problems += evidence.blind_differences(lines, report, code, database)
         if not cross_check:
             return
         recorded = self.record("cross-check", ["--cross-check", "--probes", "metadata"])
@@ -145,6 +146,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].strip())
     parser.add_argument("--only", default="")
     parser.add_argument("--no-cross-check", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("hitproof", type=pathlib.Path)
     parser.add_argument("programs", nargs="+", type=pathlib.Path)
@@ -159,21 +161,24 @@ def main():
         parser.error(f"no route {', '.join(sorted(unknown))}; there are "
                      f"{', '.join(name for _, name in everything)}")
 
-    done = []
-    for program, name in everything:
-        if only and name not in only:
-            continue
+    def checked(program_and_name):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="routes-"))
         try:
-            route = Route(options.hitproof.resolve(), program, name, folder)
+            route = Route(options.hitproof.resolve(), *program_and_name, folder)
             route.check(not options.no_cross_check)
+            return route
         finally:
             shutil.rmtree(folder)
-        done.append(route)
-        if not options.json:
-            print(route.sentence(), flush=True)
-            for problem in route.problems + route.undecided:
-                print(f"  {problem}", flush=True)
+
+    done = []
+    with concurrent.futures.ThreadPoolExecutor(max(options.jobs, 1)) as at_a_time:
+        chosen = [pair for pair in everything if not only or pair[1] in only]
+        for route in at_a_time.map(checked, chosen):
+            done.append(route)
+            if not options.json:
+                print(route.sentence(), flush=True)
+                for problem in route.problems + route.undecided:
+                    print(f"  {problem}", flush=True)
     if not done:
         print("skipped: no program starts on this machine, for want of a driver", file=sys.stderr)
     if options.json:

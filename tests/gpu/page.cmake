@@ -61,7 +61,7 @@ if(HITPROOF_CUDA AND TARGET hitproof_cli)
     $<TARGET_FILE:hitproof_cli> $<TARGET_FILE:gpu_routes_driver>)
 
   # The same over the simulated device, but for what it does not have: a rehearsal of the checks.
-  if(TARGET hitproof_sim_cudart)
+  if(TARGET hitproof_sim_cudart AND NOT HITPROOF_SANITIZE)
     hitproof_routes(gpu_routes_on_sim routes/simulated.cpp routes/linked_driver.cpp)
     target_link_libraries(gpu_routes_on_sim PRIVATE hitproof_sim_cudart hitproof_sim_cuda)
     hitproof_routes_test(gpu_routes_on_sim --no-cross-check $<TARGET_FILE:hitproof_cli>

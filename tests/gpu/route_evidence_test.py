@@ -233,10 +233,13 @@ class BlindPaths(unittest.TestCase):
     KERNEL = "path:kernel_with_host_pointer"
 
     @staticmethod
-    def found(lines, paths, code=3, verdict="inconclusive"):
-        findings = [{"violation": "blind_path_used", "first": {"expected": path}} for path in paths]
+    def found(lines, named, code=3, verdict="inconclusive", change=None):
+        findings = [{"violation": "blind_path_used", "first": {"expected": path}} for path in named]
         report = {"verdict": verdict, "evidence": {"verdict": verdict, "findings": findings}}
-        return list(evidence.blind_differences(lines, report, code))
+        database = recorded([owner_line(), other_line()])
+        if change:
+            database.execute(change)
+        return list(evidence.blind_differences(lines, report, code, database))
 
     def test_the_kernel_must_be_named_and_make_the_verdict_inconclusive(self):
         lines = [owner_line()]
@@ -244,11 +247,16 @@ class BlindPaths(unittest.TestCase):
         self.assertNotEqual(self.found(lines, []), [])
         self.assertNotEqual(self.found(lines, [self.KERNEL], code=0), [])
         self.assertNotEqual(self.found(lines, [self.KERNEL], verdict="pass"), [])
-        self.assertNotEqual(self.found(lines, [self.KERNEL, "path:graph_unreadable"]), [])
+
+    def test_another_path_is_seen_though_the_audit_shows_one(self):
+        another = "UPDATE coverage SET name = 'path:graph_unreadable', installed = 1 WHERE name LIKE 'lookup:%'"
+        self.assertNotEqual(self.found([owner_line()], [self.KERNEL], change=another), [])
 
     def test_no_path_is_named_where_none_was_used(self):
-        self.assertEqual(self.found([other_line()], []), [])
-        self.assertNotEqual(self.found([other_line()], [self.KERNEL]), [])
+        none = "DELETE FROM coverage WHERE name LIKE 'path:%'"
+        self.assertEqual(self.found([other_line()], [], change=none), [])
+        self.assertNotEqual(self.found([other_line()], []), [])
+        self.assertNotEqual(self.found([other_line()], [self.KERNEL], change=none), [])
 
 
 if __name__ == "__main__":

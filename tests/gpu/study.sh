@@ -7,7 +7,8 @@
 # OUT: folder for archives and answers, new or empty (default out/gpu). STEP: of "look smoke
 # metadata all broken"; default: all of them, in this order; and
 #   full       the nine lengths with full lookup, all probes: the before-matrix, with its totals
-#   routes     each route of check_routes.py: linked, static, driver, Python
+#   routes     each route of check_routes.py ("routes-linked", "routes-static", "routes-driver" and
+#              "routes-python" are its programs alone)
 #   kernels    the kernels' tests, and the model's tests over the device's kernels
 #   sanitizer  memcheck, racecheck and initcheck over a part of the kernels' tests, within 3 minutes
 #   two        two ranks on two GPUs over NCCL ("two-micro" and "two-paper": its studies alone)
@@ -130,22 +131,34 @@ full_lookup() {
   cat "$out/logs/full-figures.out"
 }
 
-# routes: every route of the programs, each with its own line.
+# check_routes NAME SECONDS ARGUMENTS...: check_routes.py, and its lines.
+check_routes() {
+  check_name=$1 check_limit=$2
+  shift 2
+  step "$check_name" "$check_limit" 0 "$python" "$here/check_routes.py" --jobs 4 "$@"
+  cat "$out/logs/$check_name.out"
+}
+
+# routes linked|static|driver|python: the routes of one program.
 routes() {
-  if [ "$device" = cuda ]; then
-    step routes 400 0 "$python" "$here/check_routes.py" bin/hitproof bin/gpu_routes
-    step routes-static 400 0 "$python" "$here/check_routes.py" bin/hitproof bin/gpu_routes_static
-    step routes-driver 60 0 "$python" "$here/check_routes.py" \
-      --only linked_driver,linked_proc_address bin/hitproof bin/gpu_routes_driver
-    step routes-python 200 0 "$python" "$here/check_routes.py" bin/hitproof \
-      "$here/routes/ctypes_copies.py" "$here/routes/torch_copies.py" "$here/routes/cupy_copies.py"
-  else
-    step routes 200 0 "$python" "$here/check_routes.py" --no-cross-check bin/hitproof \
-      bin/gpu_routes_on_sim
-    step routes-python 60 0 env LD_LIBRARY_PATH="$PWD/lib/hitproof/sim" "$python" \
-      "$here/check_routes.py" --no-cross-check bin/hitproof "$here/routes/ctypes_copies.py"
-  fi
-  cat "$out"/logs/routes*.out
+  case $device-$1 in
+  cuda-linked) check_routes routes-linked 400 bin/hitproof bin/gpu_routes ;;
+  cuda-static) check_routes routes-static 400 bin/hitproof bin/gpu_routes_static ;;
+  cuda-driver)
+    check_routes routes-driver 100 --only linked_driver,linked_proc_address bin/hitproof \
+      bin/gpu_routes_driver
+    ;;
+  cuda-python)
+    check_routes routes-python 200 bin/hitproof "$here/routes/ctypes_copies.py" \
+      "$here/routes/torch_copies.py" "$here/routes/cupy_copies.py"
+    ;;
+  # One program has the routes of all three here.
+  *-linked) check_routes routes-linked 200 --no-cross-check bin/hitproof bin/gpu_routes_on_sim ;;
+  *-python)
+    LD_LIBRARY_PATH=$PWD/lib/hitproof/sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+      check_routes routes-python 60 --no-cross-check bin/hitproof "$here/routes/ctypes_copies.py"
+    ;;
+  esac
 }
 
 # kernels: on a machine without a device the tests of the kernels say that they were skipped (77).
@@ -219,7 +232,12 @@ for wanted_step in $steps; do
   full)
     full_lookup
     ;;
-  routes) routes ;;
+  routes)
+    for program in linked static driver python; do routes $program; done
+    ;;
+  routes-linked | routes-static | routes-driver | routes-python)
+    routes "${wanted_step#routes-}"
+    ;;
   kernels) kernels ;;
   sanitizer) sanitizer ;;
   two)
