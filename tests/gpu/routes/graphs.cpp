@@ -70,7 +70,29 @@ void built(Ledger& ledger, int, char**) {
   synchronize(ledger, stream);
 }
 
-const Routes added({{"graph_captured", captured}, {"graph_built", built}});
+// An event that a node records: every launch is a record of it, on the launch's stream.
+void with_event(Ledger& ledger, int, char**) {
+  const Buffers b(ledger, 64 * 1024);
+  const cudaStream_t stream = make_stream(ledger, "stream1"),
+                     other = make_stream(ledger, "stream2");
+  const cudaEvent_t event = make_event(ledger, "event1", cudaEventDisableTiming);
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+  check(cudaMemcpyAsync(b.device, b.pinned, 8100, cudaMemcpyHostToDevice, stream), "H2D");
+  check(cudaEventRecordWithFlags(event, stream, cudaEventRecordExternal), "record");
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamEndCapture(stream, &graph), "end");
+  cudaGraphExec_t exec = nullptr;
+  check(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+  for (const cudaStream_t on : {stream, other}) {
+    ledger.ordered({.call = "cudaGraphLaunch", .op = event_record, .stream = on, .event = event});
+    launch(ledger, exec, on, {{b.device, b.pinned, 8100, host_to_device}});
+  }
+  check(cudaStreamWaitEvent(nullptr, event), "wait");
+  ledger.ordered({.call = "cudaStreamWaitEvent", .op = stream_wait_event, .event = event});
+}
+
+const Routes
+    added({{"graph_captured", captured}, {"graph_built", built}, {"graph_event", with_event}});
 
 } // namespace
 } // namespace hitproof::routes

@@ -22,17 +22,21 @@ enum Direction { device_to_host, host_to_device, device_to_device, host_to_host,
 // As order_op.op says it.
 enum OrderOp {
   event_create = 0,
+  event_destroy = 1,
   event_record = 2,
+  event_query = 3,
   event_synchronize = 4,
   stream_wait_event = 5,
   stream_synchronize = 6,
+  stream_query = 7,
   device_synchronize = 8,
   host_function = 9,
   write_value = 10,
   wait_value = 11,
   event_export = 12,
   event_open = 13,
-  stream_create = 14
+  stream_create = 14,
+  stream_destroy = 15
 };
 
 // One row of table copy. A fill has no source and no direction.
@@ -142,6 +146,7 @@ struct Buffers {
 unsigned char pattern(std::size_t i);
 
 // Calls and their rows together.
+cudaEvent_t make_event(Ledger& ledger, const std::string& name, unsigned flags);
 cudaStream_t make_stream(Ledger& ledger, const std::string& name);
 void synchronize(Ledger& ledger, cudaStream_t stream);
 void copy_async(Ledger& ledger, void* dst, const void* src, std::size_t bytes, Direction direction,

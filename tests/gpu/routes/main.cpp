@@ -111,6 +111,14 @@ cudaStream_t make_stream(Ledger& ledger, const std::string& name) {
   return stream;
 }
 
+cudaEvent_t make_event(Ledger& ledger, const std::string& name, unsigned flags) {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, flags), "cudaEventCreateWithFlags");
+  ledger.name(name, event);
+  ledger.ordered({.call = "cudaEventCreateWithFlags", .op = event_create, .event = event});
+  return event;
+}
+
 void synchronize(Ledger& ledger, cudaStream_t stream) {
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   ledger.ordered({.call = "cudaStreamSynchronize", .op = stream_synchronize, .stream = stream});

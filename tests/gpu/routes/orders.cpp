@@ -29,6 +29,18 @@ void values(Ledger& ledger, int, char**) {
                   .event = b.other_device,
                   .value = 7});
   synchronize(ledger, second);
+
+  // Half of all values are negative where a recording keeps them.
+  using Value64 = CUresult(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+  constexpr cuuint64_t large = 0xfedcba9876543210;
+  auto* write_64 = reinterpret_cast<Value64*>(driver_symbol("cuStreamWriteValue64_v2"));
+  check(write_64(first, flag + 8, large, 0), "write of 64 bits");
+  ledger.ordered({.call = "cuStreamWriteValue64_v2",
+                  .op = write_value,
+                  .stream = first,
+                  .event = b.other_device + 8,
+                  .value = large});
+  synchronize(ledger, first);
 }
 
 void count_one(void* p) { ++*static_cast<int*>(p); }
@@ -48,13 +60,45 @@ void function(Ledger& ledger, int, char**) {
   check(seen != 3, "host functions that ran");
 }
 
+// One stream waits for two others; what asks, and what is given back.
 void events(Ledger& ledger, int, char**) {
   const Buffers b(ledger, 64 * 1024);
+  const cudaStream_t streams[3] = {make_stream(ledger, "stream1"), make_stream(ledger, "stream2"),
+                                   make_stream(ledger, "stream3")};
+  const cudaEvent_t marks[2] = {make_event(ledger, "event1", cudaEventDisableTiming),
+                                make_event(ledger, "event2", cudaEventDisableTiming)};
+  for (int i : {0, 1}) {
+    copy_async(ledger, b.device + 16384 * i, b.pinned, 9200, host_to_device, streams[i]);
+    check(cudaEventRecord(marks[i], streams[i]), "record");
+    ledger.ordered(
+        {.call = "cudaEventRecord", .op = event_record, .stream = streams[i], .event = marks[i]});
+  }
+  for (int i : {1, 0}) {
+    check(cudaStreamWaitEvent(streams[2], marks[i]), "wait");
+    ledger.ordered({.call = "cudaStreamWaitEvent",
+                    .op = stream_wait_event,
+                    .stream = streams[2],
+                    .event = marks[i]});
+  }
+  copy_async(ledger, b.pinned + 32768, b.device, 9201, device_to_host, streams[2]);
+  synchronize(ledger, streams[2]);
+  for (const cudaEvent_t mark : marks) {
+    check(cudaEventQuery(mark), "query");
+    ledger.ordered({.call = "cudaEventQuery", .op = event_query, .event = mark});
+    check(cudaEventDestroy(mark), "destroy");
+    ledger.ordered({.call = "cudaEventDestroy", .op = event_destroy, .event = mark});
+  }
+  check(cudaStreamQuery(streams[2]), "query");
+  ledger.ordered({.call = "cudaStreamQuery", .op = stream_query, .stream = streams[2]});
+  check(cudaStreamDestroy(streams[2]), "destroy");
+  ledger.ordered({.call = "cudaStreamDestroy", .op = stream_destroy, .stream = streams[2]});
+}
+
+void ipc_events(Ledger& ledger, int, char**) {
+  const Buffers b(ledger, 64 * 1024);
   const cudaStream_t stream = make_stream(ledger, "stream1");
-  cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming), "event");
-  ledger.name("event1", event);
-  ledger.ordered({.call = "cudaEventCreateWithFlags", .op = event_create, .event = event});
+  const cudaEvent_t event =
+      make_event(ledger, "event1", cudaEventInterprocess | cudaEventDisableTiming);
   cudaIpcEventHandle_t handle;
   check(cudaIpcGetEventHandle(&handle, event), "export");
   ledger.name_handle("handle1", &handle, sizeof handle);
@@ -86,7 +130,8 @@ void event_child(Ledger& ledger, int argc, char** argv) {
 
 const Routes added({{"stream_values", values},
                     {"host_function", function},
-                    {"ipc_event", events},
+                    {"events", events},
+                    {"ipc_event", ipc_events},
                     {"_event_child", event_child}});
 
 } // namespace
