@@ -7,16 +7,21 @@ namespace {
 
 class Golden : public Unpacked {};
 
-// Every figure that is expected, wherever it stands; what is not expected is not looked at.
+// Every figure that is expected, wherever it stands; what is not expected is not looked at. A list
+// must have as many elements.
 void expect_figures(const nlohmann::json& expected, const nlohmann::json& found,
-                    const std::string& at) {
-  for (const auto& [key, value] : expected.items()) {
-    const std::string name = at + key;
-    ASSERT_TRUE(found.contains(key)) << name;
-    if (value.is_object())
-      expect_figures(value, found[key], name + ".");
-    else
-      EXPECT_EQ(found[key], value) << name;
+                    const std::string& name) {
+  if (expected.is_object()) {
+    for (const auto& [key, value] : expected.items()) {
+      ASSERT_TRUE(found.contains(key)) << name << '.' << key;
+      expect_figures(value, found[key], name + '.' + key);
+    }
+  } else if (expected.is_array()) {
+    ASSERT_EQ(found.size(), expected.size()) << name;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      expect_figures(expected[i], found[i], name + '[' + std::to_string(i) + ']');
+  } else {
+    EXPECT_EQ(found, expected) << name;
   }
 }
 
@@ -26,7 +31,7 @@ TEST_P(Golden, IsWholeAndGivesItsFigures) {
   int code = -1;
   const auto audit = audit_json(dir_.path(), &code);
   EXPECT_EQ(code, 0);
-  expect_figures(expected(), audit, "");
+  expect_figures(expected(), audit, "audit");
 }
 
 // The control: one digest of one page is another, and the pages no longer agree.

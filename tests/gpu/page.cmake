@@ -30,20 +30,41 @@ if(HITPROOF_CUDA AND TARGET hitproof_cli)
       -ccbin ${CMAKE_CXX_COMPILER} ${arch_flags} -o ${routes_kernel}
       ${CMAKE_CURRENT_LIST_DIR}/routes/kernel.cu
     DEPENDS routes/kernel.cu VERBATIM)
-  add_library(gpu_routes_parts OBJECT routes/main.cpp routes/copies.cpp routes/graphs.cpp
-    routes/lookups.cpp routes/memory.cpp routes/orders.cpp routes/per_thread.cpp)
+  add_library(gpu_routes_parts OBJECT routes/main.cpp routes/ledger.cpp routes/copies.cpp
+    routes/graphs.cpp routes/lookups.cpp routes/memory.cpp routes/orders.cpp routes/per_thread.cpp
+    routes/sharing.cpp)
   target_link_libraries(gpu_routes_parts PUBLIC hitproof_options)
   target_include_directories(gpu_routes_parts SYSTEM PUBLIC ${HITPROOF_CUDA_INCLUDE})
   find_package(Python3 COMPONENTS Interpreter QUIET)
-  foreach(variant IN ITEMS gpu_routes gpu_routes_static)
-    add_executable(${variant} $<TARGET_OBJECTS:gpu_routes_parts> ${routes_kernel})
-    target_link_libraries(${variant} PRIVATE hitproof_options ${CMAKE_DL_LIBS} Threads::Threads rt)
+  function(hitproof_routes name)
+    add_executable(${name} $<TARGET_OBJECTS:gpu_routes_parts> ${ARGN})
+    target_link_libraries(${name} PRIVATE hitproof_options ${CMAKE_DL_LIBS} Threads::Threads rt)
+    target_include_directories(${name} SYSTEM PRIVATE ${HITPROOF_CUDA_INCLUDE})
+  endfunction()
+  function(hitproof_routes_test name)
     if(Python3_FOUND)
-      add_test(NAME ${variant} COMMAND Python3::Interpreter
-        ${CMAKE_CURRENT_LIST_DIR}/check_routes.py $<TARGET_FILE:hitproof_cli> $<TARGET_FILE:${variant}>)
-      set_tests_properties(${variant} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 LABELS gpu)
+      add_test(NAME ${name} COMMAND Python3::Interpreter
+        ${CMAKE_CURRENT_LIST_DIR}/check_routes.py ${ARGN})
+      set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS gpu)
     endif()
-  endforeach()
+  endfunction()
+
+  hitproof_routes(gpu_routes ${routes_kernel})
   target_link_libraries(gpu_routes PRIVATE CUDA::cudart)
+  hitproof_routes_test(gpu_routes $<TARGET_FILE:hitproof_cli> $<TARGET_FILE:gpu_routes>)
+  hitproof_routes(gpu_routes_static ${routes_kernel})
   target_link_libraries(gpu_routes_static PRIVATE CUDA::cudart_static)
+  hitproof_routes_test(gpu_routes_static $<TARGET_FILE:hitproof_cli> $<TARGET_FILE:gpu_routes_static>)
+  hitproof_routes(gpu_routes_driver ${routes_kernel} routes/linked_driver.cpp)
+  target_link_libraries(gpu_routes_driver PRIVATE CUDA::cudart CUDA::cuda_driver)
+  hitproof_routes_test(gpu_routes_driver --only linked_driver,linked_proc_address
+    $<TARGET_FILE:hitproof_cli> $<TARGET_FILE:gpu_routes_driver>)
+
+  # The same over the simulated device, but for what it does not have: a rehearsal of the checks.
+  if(TARGET hitproof_sim_cudart AND NOT HITPROOF_SANITIZE)
+    hitproof_routes(gpu_routes_on_sim routes/simulated.cpp routes/linked_driver.cpp)
+    target_link_libraries(gpu_routes_on_sim PRIVATE hitproof_sim_cudart hitproof_sim_cuda)
+    hitproof_routes_test(gpu_routes_on_sim --no-cross-check $<TARGET_FILE:hitproof_cli>
+      $<TARGET_FILE:gpu_routes_on_sim>)
+  endif()
 endif()

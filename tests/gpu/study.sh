@@ -5,25 +5,35 @@
 #
 # Run from a folder with bin/ and lib/ as the build makes them (the build folder, or a copy of it).
 # OUT: folder for archives and answers, new or empty (default out/gpu). STEP: of "look smoke
-# metadata all broken"; default: all of them, in this order; and "two": two ranks on two GPUs over
-# NCCL ("two-micro" and "two-paper" are its studies alone). Environment: GPUS (default 0; 0,1,2,3
-# gives every rank a GPU of its own; of "two" 0,1), TORCH_LIB (folder of libtorch_cpu.so where the
-# loader does not find it), HITPROOF_NCCL (file of NCCL where it is not found), SIZE (seconds for
-# one paper study, default 540), LENGTHS (of the paper study of "two"; default: the nine of the
-# preset), BREAKS (names; default all), DEVICE=sim (a rehearsal on the simulated device; of "two"
-# without NCCL).
+# metadata all broken"; default: all of them, in this order; and
+#   full       the nine lengths with full lookup, all probes: the before-matrix, with its totals
+#   routes     each route of check_routes.py ("routes-linked", "routes-static", "routes-driver" and
+#              "routes-python" are its programs alone)
+#   kernels    the kernels' tests, and the model's tests over the device's kernels
+#   sanitizer  memcheck, racecheck and initcheck over a part of the kernels' tests, within 3 minutes
+#   two        two ranks on two GPUs over NCCL ("two-micro" and "two-paper": its studies alone)
+#
+# Environment: GPUS (default 0; 0,1,2,3 gives every rank a GPU of its own; of "two" 0,1), TORCH_LIB
+# (folder of libtorch_cpu.so where the loader does not find it), HITPROOF_NCCL (file of NCCL where it
+# is not found), SIZE (seconds for one paper study, default 540), PRESET (of "full", default paper),
+# LENGTHS (of the paper study of "two"; default: the nine of the preset), BREAKS (names; default all),
+# PYTHON (of "full" and "routes", default python3; one that has PyTorch and CuPy runs their routes
+# too), COMPUTE_SANITIZER (default: that of /usr/local/cuda), DEVICE=sim (a rehearsal on the simulated
+# device; of "two" without NCCL).
 #
 # Writes OUT/steps.txt (step, exit code, wanted code, seconds) and OUT/*.json (the audits). Exit
-# status 0 where every step ended as it must: 0 for a sound engine, 1 or 3 for a broken one (a break
-# that leaves a check without anything to see ends inconclusive).
+# status 0 where every step ended as it must: 0 for a sound engine, 1 for full lookup, 1 or 3 for a
+# broken one (a break that leaves a check without anything to see ends inconclusive).
 set -u
 
+here=$(cd "$(dirname "$0")" && pwd) || exit 2
 out=${1:-out/gpu}
 [ $# -gt 0 ] && shift
 steps=${*:-look smoke metadata all broken}
 gpus=${GPUS:-0}
 device=${DEVICE:-cuda}
 size=${SIZE:-540}
+python=${PYTHON:-python3}
 breaks=${BREAKS:-save-no-wait load-skip-entry copy-short-row load-wrong-block state-wrong-boundary
   tail-contiguous-write tail-wrong-announce rank-resumes-elsewhere save-no-producer-wait
   load-read-early key-omits-weights prefill-split}
@@ -111,6 +121,86 @@ two_ranks() {
   esac
 }
 
+# full_lookup: the faulty lookup must be refuted, and by these figures.
+full_lookup() {
+  preset=${PRESET:-paper}
+  step full-look 60 0 bin/hitproof-engine describe --preset "$preset" --device "$device" || return
+  study "full-$preset" "$size" 1 --preset "$preset" --lookup full --probes all
+  step full-figures 60 0 "$python" "$here/full_lookup.py" "$out/full-$preset.json" \
+    "$out/logs/full-look.out"
+  cat "$out/logs/full-figures.out"
+}
+
+# check_routes NAME SECONDS ARGUMENTS...: check_routes.py, and its lines.
+check_routes() {
+  check_name=$1 check_limit=$2
+  shift 2
+  step "$check_name" "$check_limit" 0 "$python" "$here/check_routes.py" --jobs 4 "$@"
+  cat "$out/logs/$check_name.out"
+}
+
+# routes linked|static|driver|python: the routes of one program.
+routes() {
+  case $device-$1 in
+  cuda-linked) check_routes routes-linked 400 bin/hitproof bin/gpu_routes ;;
+  cuda-static) check_routes routes-static 400 bin/hitproof bin/gpu_routes_static ;;
+  cuda-driver)
+    check_routes routes-driver 100 --only linked_driver,linked_proc_address bin/hitproof \
+      bin/gpu_routes_driver
+    ;;
+  cuda-python)
+    check_routes routes-python 200 bin/hitproof "$here/routes/ctypes_copies.py" \
+      "$here/routes/torch_copies.py" "$here/routes/cupy_copies.py"
+    ;;
+  # One program has the routes of all three here.
+  *-linked) check_routes routes-linked 200 --no-cross-check bin/hitproof bin/gpu_routes_on_sim ;;
+  *-python)
+    LD_LIBRARY_PATH=$PWD/lib/hitproof/sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+      check_routes routes-python 60 --no-cross-check bin/hitproof "$here/routes/ctypes_copies.py"
+    ;;
+  esac
+}
+
+# kernels: on a machine without a device the tests of the kernels say that they were skipped (77).
+kernels() {
+  device_kernels=$PWD/lib/hitproof/libhitproof_model_cuda.so
+  run=0
+  [ "$device" = cuda ] || { run=77 device_kernels=; }
+  step kernels-page 300 "$run" bin/gpu_page_kernels_test
+  step kernels-model 300 "$run" bin/gpu_model_kernels_test
+  step kernels-forward 300 0 env ${device_kernels:+"HITPROOF_MODEL_KERNELS=$device_kernels"} \
+    bin/model_device_test
+  step kernels-parity 300 0 env ${device_kernels:+"HITPROOF_MODEL_KERNELS=$device_kernels"} \
+    HITPROOF_PARITY_VECTORS="$here/../parity/vectors" bin/model_parity_test
+  grep -h "kda_chunk" "$out/logs/kernels-parity.out"
+}
+
+# sanitizer: what one tool finds ends in exit code 9. Left out: the waits, and the largest shapes, which
+# take minutes under a tool that looks at every access.
+sanitizer() {
+  tool_program=${COMPUTE_SANITIZER:-/usr/local/cuda/bin/compute-sanitizer}
+  if [ ! -x "$tool_program" ]; then
+    echo "study.sh: no $tool_program; name it with COMPUTE_SANITIZER" >&2
+    exit 2
+  fi
+  run=0
+  [ "$device" = cuda ] || run=77
+  ends=$(($(date +%s) + 180))
+  for tool in memcheck racecheck initcheck; do
+    for program in gpu_page_kernels_test gpu_model_kernels_test; do
+      case $program in
+      gpu_page_kernels_test) filter='-Delay.*:*Mix.*/0:*Mix.*/3:*Mix.*/4:*Mix.*/5:*Mix.*/6:*Mix.*/7' ;;
+      *) filter='-Attention.ASelection*:Experts.MoreRows*:Gemm.EveryTile*:IndexerTopk.*' ;;
+      esac
+      left=$((ends - $(date +%s)))
+      [ "$left" -gt 0 ] || left=1
+      step "$tool-$program" "$left" "$run" "$tool_program" --tool "$tool" --error-exitcode 9 \
+        --print-limit 20 "bin/$program" --gtest_filter="$filter"
+      tail -n 1 "$out/logs/$tool-$program.out"
+    done
+  done
+}
+
 for wanted_step in $steps; do
   case $wanted_step in
   look)
@@ -139,6 +229,17 @@ for wanted_step in $steps; do
         --save-delay-ms 50 --arms candidate --reference "$out/clean/control" --break "$name"
     done
     ;;
+  full)
+    full_lookup
+    ;;
+  routes)
+    for program in linked static driver python; do routes $program; done
+    ;;
+  routes-linked | routes-static | routes-driver | routes-python)
+    routes "${wanted_step#routes-}"
+    ;;
+  kernels) kernels ;;
+  sanitizer) sanitizer ;;
   two)
     two_ranks look
     two_ranks micro

@@ -8,8 +8,6 @@
 
 #include <array>
 #include <csignal>
-#include <cstdlib>
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <initializer_list>
 #include <stdexcept>
@@ -25,17 +23,13 @@ constexpr int blocks = 80;
 class Device {
  public:
   Device() {
-    const char* library = std::getenv("HITPROOF_MODEL_KERNELS");
-    if (library == nullptr) {
-      side_.kernels = &late_device_kernels();
-      for (LateStream& stream : streams_)
-        side_.streams.push_back(&stream);
+    if (const kernels::ModelKernels* real = kernels_of_environment()) {
+      side_.kernels = real;
       return;
     }
-    void* opened = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    void* table = opened == nullptr ? nullptr : ::dlsym(opened, kernels::cuda_model_kernels_symbol);
-    if (table == nullptr) throw std::runtime_error(::dlerror());
-    side_.kernels = reinterpret_cast<kernels::CudaModelKernels>(table)();
+    side_.kernels = &late_device_kernels();
+    for (LateStream& stream : streams_)
+      side_.streams.push_back(&stream);
   }
   const TestSide& side() const { return side_; }
   bool stand_in() const { return !side_.streams.empty(); }

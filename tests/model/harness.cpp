@@ -1,12 +1,23 @@
 #include "tests/model/harness.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <exception>
 #include <stdexcept>
 #include <thread>
 
 namespace hitproof::engine::testing {
+
+const kernels::ModelKernels* kernels_of_environment() {
+  const char* library = std::getenv("HITPROOF_MODEL_KERNELS");
+  if (library == nullptr) return nullptr;
+  void* opened = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  void* table = opened == nullptr ? nullptr : ::dlsym(opened, kernels::cuda_model_kernels_symbol);
+  if (table == nullptr) throw std::runtime_error(::dlerror());
+  return reinterpret_cast<kernels::CudaModelKernels>(table)();
+}
 
 RankMemory::RankMemory(const CacheGeometry& g, int blocks, const kernels::ModelKernels& kernels,
                        void* stream)
@@ -41,7 +52,6 @@ std::vector<std::byte> RankMemory::content() const {
 
 namespace {
 
-// Collectives over memory of a device by way of the host.
 class StagedCollectives final : public Collectives {
  public:
   StagedCollectives(Collectives& host, const kernels::ModelKernels& kernels, void* stream)
@@ -97,6 +107,11 @@ class StagedCollectives final : public Collectives {
 };
 
 } // namespace
+
+std::unique_ptr<Collectives>
+staged_collectives(Collectives& host, const kernels::ModelKernels& kernels, void* stream) {
+  return std::make_unique<StagedCollectives>(host, kernels, stream);
+}
 
 class ThreadGroup::Member final : public Collectives {
  public:
@@ -208,7 +223,7 @@ TestEngine::TestEngine(const ModelConfig& config, int tp, uint64_t seed, int blo
     void* const stream = side.stream(r);
     Collectives* collectives = &group_.rank(r);
     if (kernels.device) {
-      staged_.push_back(std::make_unique<StagedCollectives>(*collectives, kernels, stream));
+      staged_.push_back(staged_collectives(*collectives, kernels, stream));
       collectives = staged_.back().get();
     }
     memories_.push_back(std::make_unique<RankMemory>(geometry_, blocks, kernels, stream));

@@ -24,6 +24,10 @@ struct TestSide {
   }
 };
 
+/// The table of the library that HITPROOF_MODEL_KERNELS names; null where it names none. Throws
+/// where the library does not give one.
+const kernels::ModelKernels* kernels_of_environment();
+
 /// The 24 regions of one rank.
 class RankMemory {
  public:
@@ -53,6 +57,10 @@ class ThreadGroup {
   std::barrier<> barrier_;
   std::vector<std::unique_ptr<Collectives>> members_;
 };
+
+/// Collectives over memory of a device, by way of the host.
+std::unique_ptr<Collectives> staged_collectives(Collectives& host,
+                                                const kernels::ModelKernels& kernels, void* stream);
 
 class TestEngine {
  public:
@@ -151,7 +159,8 @@ struct StackRun {
 /// Runs a prompt on one rank in steps that end at the given positions; steps of one row run as
 /// decode steps. Each step continues from the cache pages alone.
 StackRun run_stack(const ModelConfig& config, int kda_chunk, uint64_t seed,
-                   const std::vector<int32_t>& ids, const std::vector<int>& ends);
+                   const std::vector<int32_t>& ids, const std::vector<int>& ends,
+                   const TestSide& side = {});
 
 /// Ids that depend on (seed, i) alone.
 std::vector<int32_t> random_prompt(uint64_t seed, int length, int vocab);

@@ -1,7 +1,10 @@
-// Linked calls of the runtime: plain, batch, pitched, wrong kinds.
+// Linked calls of the runtime: plain, batch, pitched, wrong kinds, from several threads, per-thread
+// streams, between two GPUs.
 #include "tests/gpu/routes/ledger.h"
 
+#include <barrier>
 #include <cuda_runtime_api.h>
+#include <thread>
 
 namespace hitproof::routes {
 namespace {
@@ -9,68 +12,194 @@ namespace {
 constexpr std::size_t kib = 1024;
 
 void runtime(Ledger& ledger, int, char**) {
-  const Buffers b(64 * kib);
-  check(cudaMemcpyAsync(b.device, b.pinned, 40 * kib, cudaMemcpyHostToDevice), "H2D");
-  ledger.copied(b.device, b.pinned, 40 * kib, host_to_device);
-  check(cudaMemcpyAsync(b.other_device, b.device, 3000, cudaMemcpyDeviceToDevice), "D2D");
-  ledger.copied(b.other_device, b.device, 3000, device_to_device);
-  check(cudaMemcpyAsync(b.pinned + 50 * kib, b.device, 777, cudaMemcpyDeviceToHost), "D2H");
-  ledger.copied(b.pinned + 50 * kib, b.device, 777, device_to_host);
+  const Buffers b(ledger, 64 * kib);
+  const cudaStream_t own = make_stream(ledger, "stream1");
+  copy_async(ledger, b.device, b.pinned, 40 * kib, host_to_device);
+  copy_async(ledger, b.other_device, b.device, 3000, device_to_device);
+  copy_async(ledger, b.pinned + 50 * kib, b.device, 777, device_to_host, own);
+  synchronize(ledger, own);
   check(cudaMemcpy(b.pinned, b.other_device, 2 * kib, cudaMemcpyDeviceToHost), "cudaMemcpy");
-  ledger.copied(b.pinned, b.other_device, 2 * kib, device_to_host);
+  ledger.copied({.call = "cudaMemcpy",
+                 .dst = b.pinned,
+                 .src = b.other_device,
+                 .bytes = 2 * kib,
+                 .direction = device_to_host});
 }
 
+// Two attributes, each for a part of the entries: the access order belongs to the entry.
 void batch(Ledger& ledger, int, char**) {
-  const Buffers b(64 * kib);
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreate(&stream), "stream");
-  constexpr std::size_t count = 5;
+  const Buffers b(ledger, 64 * kib);
+  const cudaStream_t stream = make_stream(ledger, "stream1");
+  constexpr std::size_t count = 5, second = 3;
   void* dsts[count];
   const void* srcs[count];
   std::size_t sizes[count];
+  cudaMemcpyAttributes attributes[2] = {};
+  attributes[0].srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  attributes[1].srcAccessOrder = cudaMemcpySrcAccessOrderAny;
+  std::size_t starts[2] = {0, second};
   for (std::size_t i = 0; i < count; ++i) {
     const bool up = i % 2 == 0;
     dsts[i] = (up ? b.device : b.pinned) + i * 8 * kib;
     srcs[i] = (up ? b.pinned : b.device) + i * 8 * kib;
     sizes[i] = kib + i;
-    ledger.copied(dsts[i], srcs[i], sizes[i], up ? host_to_device : device_to_host);
+    ledger.copied({.call = "cudaMemcpyBatchAsync",
+                   .dst = dsts[i],
+                   .src = srcs[i],
+                   .bytes = sizes[i],
+                   .direction = up ? host_to_device : device_to_host,
+                   .stream = stream,
+                   .batch_index = static_cast<int>(i),
+                   .batch_count = count,
+                   .access_order = attributes[i < second ? 0 : 1].srcAccessOrder});
   }
-  cudaMemcpyAttributes attributes = {};
-  attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-  std::size_t first = 0;
-  check(cudaMemcpyBatchAsync(dsts, srcs, sizes, count, &attributes, &first, 1, stream), "batch");
-  check(cudaStreamSynchronize(stream), "synchronize");
+  check(cudaMemcpyBatchAsync(dsts, srcs, sizes, count, attributes, starts, 2, stream), "batch");
+  synchronize(ledger, stream);
 }
 
-void pitched(Ledger& ledger, int, char**) {
-  const Buffers b(64 * kib);
+void pitched_2d(Ledger& ledger, int, char**) {
+  const Buffers b(ledger, 64 * kib);
   check(cudaMemcpy2DAsync(b.device + 16, 512, b.pinned + 32, 256, 200, 7, cudaMemcpyHostToDevice,
                           nullptr),
         "2D");
-  ledger.copied(b.device + 16, b.pinned + 32, 200 * 7, host_to_device);
+  ledger.copied({.call = "cudaMemcpy2DAsync",
+                 .dst = b.device + 16,
+                 .src = b.pinned + 32,
+                 .bytes = 200 * 7,
+                 .direction = host_to_device});
+}
+
+void pitched_3d(Ledger& ledger, int, char**) {
+  const Buffers b(ledger, 64 * kib);
   cudaMemcpy3DParms p = {};
   p.srcPtr = cudaPitchedPtr{b.device, 512, 512, 8};
   p.dstPtr = cudaPitchedPtr{b.pinned, 256, 256, 8};
+  p.dstPos = cudaPos{8, 2, 1};
   p.extent = cudaExtent{100, 5, 3};
   p.kind = cudaMemcpyDeviceToHost;
   check(cudaMemcpy3DAsync(&p, nullptr), "3D");
-  ledger.copied(b.pinned, b.device, 100 * 5 * 3, device_to_host);
+  ledger.copied({.call = "cudaMemcpy3DAsync",
+                 .dst = b.pinned + (1 * 8 + 2) * 256 + 8,
+                 .src = b.device,
+                 .bytes = 100 * 5 * 3,
+                 .direction = device_to_host});
 }
 
 void kinds(Ledger& ledger, int, char**) {
-  const Buffers b(64 * kib);
-  check(cudaMemcpyAsync(b.device, b.pinned, 5000, cudaMemcpyDefault), "default");
-  ledger.copied(b.device, b.pinned, 5000, host_to_device);
-  check(cudaMemcpyAsync(b.pinned, b.device, 5001, cudaMemcpyDefault), "default");
-  ledger.copied(b.pinned, b.device, 5001, device_to_host);
+  const Buffers b(ledger, 64 * kib);
+  const auto copy = [&](void* dst, const void* src, std::size_t bytes, cudaMemcpyKind kind,
+                        Direction direction) {
+    const int result = cudaMemcpyAsync(dst, src, bytes, kind);
+    ledger.copied({.call = "cudaMemcpyAsync",
+                   .dst = dst,
+                   .src = src,
+                   .bytes = bytes,
+                   .direction = direction,
+                   .result = result});
+    return result;
+  };
+  check(copy(b.device, b.pinned, 5000, cudaMemcpyDefault, host_to_device), "default");
+  check(copy(b.pinned, b.device, 5001, cudaMemcpyDefault, device_to_host), "default");
   // Pinned memory has one address on both sides: the wrong kind may be taken, or refused.
-  if (cudaMemcpyAsync(b.device, b.pinned, 5002, cudaMemcpyDeviceToDevice) == cudaSuccess)
-    ledger.copied(b.device, b.pinned, 5002, host_to_device);
+  if (copy(b.device, b.pinned, 5002, cudaMemcpyDeviceToDevice, host_to_device) != 0)
+    cudaGetLastError();
 }
 
+// Each thread its own stream, all alive at the same time, so that each writes its own journal.
+void threads(Ledger& ledger, int, char**) {
+  constexpr int count = 3;
+  const Buffers b(ledger, 64 * kib);
+  std::barrier together(count);
+  std::vector<std::thread> started;
+  for (int t = 0; t < count; ++t) {
+    const cudaStream_t stream = make_stream(ledger, "stream" + std::to_string(t));
+    started.emplace_back([&, t, stream] {
+      // One after the other at first, so that the threads get their names in a stable order, and
+      // what the others read is there.
+      for (int turn = 0; turn < count; ++turn) {
+        if (turn == t) {
+          copy_async(ledger, b.device + 8 * kib * static_cast<std::size_t>(t), b.pinned,
+                     static_cast<std::size_t>(100 + t), host_to_device, stream);
+          synchronize(ledger, stream);
+        }
+        together.arrive_and_wait();
+      }
+      for (std::size_t i = 0; i < 20; ++i)
+        copy_async(ledger, b.pinned + 32 * kib + 8 * kib * static_cast<std::size_t>(t), b.device,
+                   1000 + 100 * static_cast<std::size_t>(t) + i, device_to_host, stream);
+      synchronize(ledger, stream);
+      together.arrive_and_wait();
+    });
+  }
+  for (std::thread& thread : started)
+    thread.join();
+}
+
+// Memory of two devices that reach each other.
+struct Pair {
+  explicit Pair(Ledger& ledger) {
+    int devices = 0, reachable = 0;
+    check(cudaGetDeviceCount(&devices), "devices");
+    if (devices < 2) skip("peer copies need two GPUs");
+    check(cudaDeviceCanAccessPeer(&reachable, 0, 1), "peer");
+    if (reachable == 0) skip("GPU 0 does not reach the memory of GPU 1");
+    for (const int device : {1, 0}) {
+      check(cudaSetDevice(device), "cudaSetDevice");
+      check(cudaMalloc(&memory[device], bytes), "cudaMalloc");
+      check(cudaDeviceEnablePeerAccess(1 - device, 0), "cudaDeviceEnablePeerAccess");
+    }
+    ledger.name("gpu0", memory[0], bytes);
+    ledger.name("gpu1", memory[1], bytes);
+  }
+  static constexpr std::size_t bytes = 64 * kib;
+  void* memory[2] = {};
+};
+
+void peer(Ledger& ledger, int, char**) {
+  const Pair pair(ledger);
+  const cudaStream_t stream = make_stream(ledger, "stream1");
+  for (const int from : {0, 1}) {
+    const auto n = static_cast<std::size_t>(11000 + from);
+    check(cudaMemcpyPeerAsync(pair.memory[1 - from], 1 - from, pair.memory[from], from, n, stream),
+          "peer");
+    ledger.copied({.call = "cudaMemcpyPeerAsync",
+                   .dst = pair.memory[1 - from],
+                   .src = pair.memory[from],
+                   .bytes = n,
+                   .direction = device_to_device,
+                   .stream = stream});
+  }
+  synchronize(ledger, stream);
+}
+
+void peer_3d(Ledger& ledger, int, char**) {
+  const Pair pair(ledger);
+  const cudaStream_t stream = make_stream(ledger, "stream1");
+  cudaMemcpy3DPeerParms p = {};
+  p.srcDevice = 0;
+  p.dstDevice = 1;
+  p.srcPtr = cudaPitchedPtr{pair.memory[0], 512, 512, 8};
+  p.dstPtr = cudaPitchedPtr{pair.memory[1], 256, 256, 8};
+  p.srcPos = cudaPos{4, 1, 0};
+  p.extent = cudaExtent{120, 6, 2};
+  check(cudaMemcpy3DPeerAsync(&p, stream), "3D peer");
+  ledger.copied({.call = "cudaMemcpy3DPeerAsync",
+                 .dst = pair.memory[1],
+                 .src = static_cast<char*>(pair.memory[0]) + 512 + 4,
+                 .bytes = 120 * 6 * 2,
+                 .direction = device_to_device,
+                 .stream = stream});
+  synchronize(ledger, stream);
+}
+
+const Routes added({{"runtime", runtime},
+                    {"batch", batch},
+                    {"pitched_2d", pitched_2d},
+                    {"pitched_3d", pitched_3d},
+                    {"kinds", kinds},
+                    {"threads", threads},
+                    {"peer", peer},
+                    {"peer_3d", peer_3d}});
+
 } // namespace
-
-const std::vector<Named> copy_routes = {
-    {"runtime", runtime}, {"batch", batch}, {"pitched", pitched}, {"kinds", kinds}};
-
 } // namespace hitproof::routes

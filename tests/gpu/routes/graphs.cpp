@@ -7,10 +7,30 @@
 namespace hitproof::routes {
 namespace {
 
+struct Node {
+  const void *dst, *src;
+  std::size_t bytes;
+  Direction direction;
+};
+
+void launch(Ledger& ledger, cudaGraphExec_t exec, cudaStream_t stream,
+            const std::vector<Node>& nodes) {
+  check(cudaGraphLaunch(exec, stream), "launch");
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    ledger.copied({.call = "cudaGraphLaunch",
+                   .dst = nodes[i].dst,
+                   .src = nodes[i].src,
+                   .bytes = nodes[i].bytes,
+                   .direction = nodes[i].direction,
+                   .stream = stream,
+                   .batch_index = static_cast<int>(i),
+                   .batch_count = static_cast<int>(nodes.size()),
+                   .graph = true});
+}
+
 void captured(Ledger& ledger, int, char**) {
-  const Buffers b(64 * 1024);
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreate(&stream), "stream");
+  const Buffers b(ledger, 64 * 1024);
+  const cudaStream_t stream = make_stream(ledger, "stream1");
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
   check(cudaMemcpyAsync(b.device, b.pinned, 7000, cudaMemcpyHostToDevice, stream), "H2D");
   check(cudaMemsetAsync(b.other_device, 1, 100, stream), "memset");
@@ -19,18 +39,16 @@ void captured(Ledger& ledger, int, char**) {
   check(cudaStreamEndCapture(stream, &graph), "end");
   cudaGraphExec_t exec = nullptr;
   check(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
-  for (int i = 0; i < 3; ++i) {
-    check(cudaGraphLaunch(exec, stream), "launch");
-    ledger.copied(b.device, b.pinned, 7000, host_to_device);
-    ledger.copied(b.pinned + 32768, b.device, 7001, device_to_host);
-  }
-  check(cudaStreamSynchronize(stream), "synchronize");
+  for (int i = 0; i < 3; ++i)
+    launch(ledger, exec, stream,
+           {{b.device, b.pinned, 7000, host_to_device},
+            {b.pinned + 32768, b.device, 7001, device_to_host}});
+  synchronize(ledger, stream);
 }
 
 void built(Ledger& ledger, int, char**) {
-  const Buffers b(64 * 1024);
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreate(&stream), "stream");
+  const Buffers b(ledger, 64 * 1024);
+  const cudaStream_t stream = make_stream(ledger, "stream1");
   cudaGraph_t graph = nullptr;
   check(cudaGraphCreate(&graph, 0), "graph");
   cudaGraphNode_t up = nullptr, down = nullptr;
@@ -42,22 +60,39 @@ void built(Ledger& ledger, int, char**) {
         "node");
   cudaGraphExec_t exec = nullptr;
   check(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
-  check(cudaGraphLaunch(exec, stream), "launch");
-  ledger.copied(b.device, b.pinned, 8000, host_to_device);
-  ledger.copied(b.pinned + 32768, b.device, 8001, device_to_host);
+  const Node back{b.pinned + 32768, b.device, 8001, device_to_host};
+  launch(ledger, exec, stream, {{b.device, b.pinned, 8000, host_to_device}, back});
   check(cudaGraphExecMemcpyNodeSetParams1D(exec, up, b.device + 512, b.pinned + 1024, 8002,
                                            cudaMemcpyHostToDevice),
         "rebind");
-  for (int i = 0; i < 2; ++i) {
-    check(cudaGraphLaunch(exec, stream), "launch");
-    ledger.copied(b.device + 512, b.pinned + 1024, 8002, host_to_device);
-    ledger.copied(b.pinned + 32768, b.device, 8001, device_to_host);
-  }
-  check(cudaStreamSynchronize(stream), "synchronize");
+  for (int i = 0; i < 2; ++i)
+    launch(ledger, exec, stream, {{b.device + 512, b.pinned + 1024, 8002, host_to_device}, back});
+  synchronize(ledger, stream);
 }
 
+// An event that a node records: every launch is a record of it, on the launch's stream.
+void with_event(Ledger& ledger, int, char**) {
+  const Buffers b(ledger, 64 * 1024);
+  const cudaStream_t stream = make_stream(ledger, "stream1"),
+                     other = make_stream(ledger, "stream2");
+  const cudaEvent_t event = make_event(ledger, "event1", cudaEventDisableTiming);
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+  check(cudaMemcpyAsync(b.device, b.pinned, 8100, cudaMemcpyHostToDevice, stream), "H2D");
+  check(cudaEventRecordWithFlags(event, stream, cudaEventRecordExternal), "record");
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamEndCapture(stream, &graph), "end");
+  cudaGraphExec_t exec = nullptr;
+  check(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+  for (const cudaStream_t on : {stream, other}) {
+    ledger.ordered({.call = "cudaGraphLaunch", .op = event_record, .stream = on, .event = event});
+    launch(ledger, exec, on, {{b.device, b.pinned, 8100, host_to_device}});
+  }
+  check(cudaStreamWaitEvent(nullptr, event), "wait");
+  ledger.ordered({.call = "cudaStreamWaitEvent", .op = stream_wait_event, .event = event});
+}
+
+const Routes
+    added({{"graph_captured", captured}, {"graph_built", built}, {"graph_event", with_event}});
+
 } // namespace
-
-const std::vector<Named> graph_routes = {{"graph_captured", captured}, {"graph_built", built}};
-
 } // namespace hitproof::routes

@@ -1,40 +1,38 @@
 // gpu_routes ROUTE: moves bytes between host and device by one of the routes that serving engines
-// use, and prints what it moved. `gpu_routes` alone lists the routes.
+// use, and prints what it did. `gpu_routes` alone lists the routes. Exit code 77: this machine has
+// no device, or not what the route needs.
 #include "tests/gpu/routes/ledger.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace hitproof::routes {
+namespace {
 
-void Ledger::print(const char* route) const {
-  std::printf("{\"route\":\"%s\",\"process\":%d,\"copies\":[", route, static_cast<int>(getpid()));
-  const char* comma = "";
-  for (const Copy& c : copies_) {
-    std::printf("%s[%llu,%llu,%llu,%d]", comma, static_cast<unsigned long long>(c.dst),
-                static_cast<unsigned long long>(c.src), static_cast<unsigned long long>(c.bytes),
-                static_cast<int>(c.direction));
-    comma = ",";
-  }
-  std::printf("],\"orders\":{");
-  comma = "";
-  for (const auto& [op, times] : orders_) {
-    std::printf("%s\"%d\":%d", comma, op, times);
-    comma = ",";
-  }
-  std::printf("},\"kernel\":\"%s\"}\n", kernel_.c_str());
-  std::fflush(stdout);
+std::vector<Named>& all_routes() {
+  static std::vector<Named> routes;
+  return routes;
+}
+
+} // namespace
+
+Routes::Routes(std::vector<Named> list) {
+  all_routes().insert(all_routes().end(), list.begin(), list.end());
 }
 
 void check(int result, const char* what) {
   if (result == 0) return;
   std::fprintf(stderr, "gpu_routes: %s: error %d\n", what, result);
   std::exit(1);
+}
+
+void skip(const char* why) {
+  std::fprintf(stderr, "skipped: %s\n", why);
+  std::exit(77);
 }
 
 int run_self(const std::vector<std::string>& arguments) {
@@ -82,40 +80,94 @@ void* driver_symbol(const char* name) {
   return found;
 }
 
-Buffers::Buffers(std::size_t n) : bytes(n) {
-  void *a = nullptr, *b = nullptr, *c = nullptr;
-  check(cudaMalloc(&a, n), "cudaMalloc");
-  check(cudaMalloc(&b, n), "cudaMalloc");
-  check(cudaMallocHost(&c, n), "cudaMallocHost");
-  device = static_cast<unsigned char*>(a);
-  other_device = static_cast<unsigned char*>(b);
-  pinned = static_cast<unsigned char*>(c);
+unsigned char pattern(std::size_t i) { return static_cast<unsigned char>(31 * i + 7); }
+
+Buffers::Buffers(Ledger& ledger, std::size_t n) : bytes(n) {
+  const auto device_buffer = [&](const char* name, int value) {
+    void* p = nullptr;
+    check(cudaMalloc(&p, n), "cudaMalloc");
+    ledger.name(name, p, n);
+    check(cudaMemset(p, value, n), "cudaMemset");
+    ledger.copied(
+        {.call = "cudaMemset", .dst = p, .src = nullptr, .bytes = n, .direction = no_direction});
+    return static_cast<unsigned char*>(p);
+  };
+  device = device_buffer("device", 0x11);
+  other_device = device_buffer("other_device", 0x22);
+  void* p = nullptr;
+  check(cudaMallocHost(&p, n), "cudaMallocHost");
+  ledger.name("pinned", p, n);
+  ledger.result_at_end("pinned", p, n);
+  pinned = static_cast<unsigned char*>(p);
+  for (std::size_t i = 0; i < n; ++i)
+    pinned[i] = pattern(i);
 }
 
+cudaStream_t make_stream(Ledger& ledger, const std::string& name) {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreate(&stream), "cudaStreamCreate");
+  ledger.name(name, stream);
+  ledger.ordered({.call = "cudaStreamCreate", .op = stream_create, .stream = stream});
+  return stream;
+}
+
+cudaEvent_t make_event(Ledger& ledger, const std::string& name, unsigned flags) {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, flags), "cudaEventCreateWithFlags");
+  ledger.name(name, event);
+  ledger.ordered({.call = "cudaEventCreateWithFlags", .op = event_create, .event = event});
+  return event;
+}
+
+void synchronize(Ledger& ledger, cudaStream_t stream) {
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  ledger.ordered({.call = "cudaStreamSynchronize", .op = stream_synchronize, .stream = stream});
+}
+
+void copy_async(Ledger& ledger, void* dst, const void* src, std::size_t bytes, Direction direction,
+                cudaStream_t stream) {
+  const cudaMemcpyKind kind = direction == host_to_device   ? cudaMemcpyHostToDevice
+                              : direction == device_to_host ? cudaMemcpyDeviceToHost
+                                                            : cudaMemcpyDeviceToDevice;
+  check(cudaMemcpyAsync(dst, src, bytes, kind, stream), "cudaMemcpyAsync");
+  ledger.copied({.call = "cudaMemcpyAsync",
+                 .dst = dst,
+                 .src = src,
+                 .bytes = bytes,
+                 .direction = direction,
+                 .stream = stream});
+}
+
+namespace {
+
+int list() {
+  // What begins with an underscore is the other process of a route.
+  for (const Named& named : all_routes())
+    if (named.name[0] != '_') std::printf("%s\n", named.name);
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  for (const Named& named : all_routes()) {
+    if (std::strcmp(argv[1], named.name) != 0) continue;
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)
+      skip("no CUDA device on this machine");
+    Ledger ledger;
+    named.route(ledger, argc - 2, argv + 2);
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    ledger.ordered({.call = "cudaDeviceSynchronize", .op = device_synchronize});
+    ledger.finish();
+    ledger.print(named.name);
+    return 0;
+  }
+  std::fprintf(stderr, "gpu_routes: no route %s; gpu_routes alone lists them\n", argv[1]);
+  return 2;
+}
+
+} // namespace
 } // namespace hitproof::routes
 
 int main(int argc, char** argv) {
-  using namespace hitproof::routes;
-  for (const auto* list : {&copy_routes, &lookup_routes, &graph_routes, &order_routes,
-                           &memory_routes, &per_thread_routes}) {
-    for (const Named& named : *list) {
-      // What begins with an underscore is the other process of a route.
-      if (argc < 2) {
-        if (named.name[0] != '_') std::printf("%s\n", named.name);
-        continue;
-      }
-      if (std::strcmp(argv[1], named.name) != 0) continue;
-      int devices = 0;
-      if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        std::fprintf(stderr, "gpu_routes: no CUDA device on this machine\n");
-        return 77;
-      }
-      Ledger ledger;
-      named.route(ledger, argc - 2, argv + 2);
-      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-      ledger.print(named.name);
-      return 0;
-    }
-  }
-  return argc < 2 ? 0 : 2;
+  return argc < 2 ? hitproof::routes::list() : hitproof::routes::run(argc, argv);
 }

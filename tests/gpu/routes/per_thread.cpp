@@ -8,15 +8,27 @@ namespace hitproof::routes {
 namespace {
 
 void per_thread(Ledger& ledger, int, char**) {
-  const Buffers b(64 * 1024);
+  const Buffers b(ledger, 64 * 1024);
+  // The fills of the buffers ran on the other default stream.
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  ledger.ordered({.call = "cudaDeviceSynchronize", .op = device_synchronize});
   check(cudaMemcpyAsync(b.device, b.pinned, 6000, cudaMemcpyHostToDevice), "H2D");
-  ledger.copied(b.device, b.pinned, 6000, host_to_device);
+  ledger.copied({.call = "cudaMemcpyAsync_ptsz",
+                 .dst = b.device,
+                 .src = b.pinned,
+                 .bytes = 6000,
+                 .direction = host_to_device,
+                 .stream = cudaStreamPerThread});
   check(cudaMemcpy(b.pinned, b.device, 6001, cudaMemcpyDeviceToHost), "D2H");
-  ledger.copied(b.pinned, b.device, 6001, device_to_host);
+  ledger.copied({.call = "cudaMemcpy_ptds",
+                 .dst = b.pinned,
+                 .src = b.device,
+                 .bytes = 6001,
+                 .direction = device_to_host,
+                 .stream = cudaStreamPerThread});
 }
 
+const Routes added({{"per_thread", per_thread}});
+
 } // namespace
-
-const std::vector<Named> per_thread_routes = {{"per_thread", per_thread}};
-
 } // namespace hitproof::routes
