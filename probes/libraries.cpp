@@ -97,7 +97,8 @@ int count_cuda(dl_phdr_info* info, std::size_t, void* data) noexcept {
 
 struct Owner {
   std::uint64_t address;
-  bool cuda;
+  bool cuda = false, renamed = false;
+  char path[256] = {};
 };
 
 int find_owner(dl_phdr_info* info, std::size_t, void* data) noexcept {
@@ -108,8 +109,11 @@ int find_owner(dl_phdr_info* info, std::size_t, void* data) noexcept {
     if (header.p_type != PT_LOAD || owner.address < begin ||
         owner.address >= begin + header.p_memsz)
       continue;
-    const char* name = info->dlpi_name == nullptr ? "" : file_name(info->dlpi_name);
+    if (info->dlpi_name == nullptr) return 1;
+    const char* name = file_name(info->dlpi_name);
     owner.cuda = begins(name, "libcuda.so") || begins(name, "libcudart.so");
+    owner.renamed = begins(name, "libcudart-");
+    std::strncpy(owner.path, info->dlpi_name, sizeof owner.path - 1);
     return 1;
   }
   return 0;
@@ -159,9 +163,17 @@ std::uint64_t library_changes() noexcept {
 }
 
 bool in_cuda_library(const void* address) noexcept {
-  Owner owner{reinterpret_cast<std::uint64_t>(address), false};
+  Owner owner{.address = reinterpret_cast<std::uint64_t>(address)};
   dl_iterate_phdr(find_owner, &owner);
   return owner.cuda;
+}
+
+const char* foreign_file(const void* address, char (&path)[256]) noexcept {
+  Owner owner{.address = reinterpret_cast<std::uint64_t>(address)};
+  dl_iterate_phdr(find_owner, &owner);
+  if (owner.cuda || owner.renamed || owner.path[0] == '\0') return nullptr;
+  std::memcpy(path, owner.path, sizeof path);
+  return path;
 }
 
 DlsymFunction real_dlsym() noexcept { return from_libc(libc_dlsym, "dlsym"); }

@@ -29,24 +29,26 @@ void* choose(void* handle, const char* symbol, void* (*look_up)(void*, const cha
   // Another preloaded library that wraps CUDA asks for the next one: it must get just that.
   if (handle == RTLD_NEXT || symbol == nullptr) return nullptr;
   const Hook hook = hook_named(symbol);
-  if (hook == Hook::none || stay_out_if_ambiguous() || !recording()) return nullptr;
-  // With RTLD_DEFAULT, or a handle of the program, the C library finds our wrapper, because the
-  // probe comes early; where no CUDA library has the name, the answer must stay null. The look-up
-  // behind the probe leaves the message that dlerror would have had.
-  void* real = handle == RTLD_DEFAULT ? hook_table[index_of(hook)].wrapper[0]
-                                      : look_up(handle, symbol, version);
+  if (hook == Hook::none) return nullptr;
+  const bool observing = !stay_out_if_ambiguous() && recording();
+  void* real = look_up(handle, symbol, version);
   if (real == nullptr) return nullptr;
+  // With RTLD_DEFAULT, or a handle of the program, the C library finds our wrapper, because the
+  // probe comes early; where no CUDA library has the name, the answer must stay null, whether the
+  // probe records or not. The look-up behind the probe leaves the message that dlerror would have
+  // had.
   if (is_wrapper(real)) {
     if (real_function(hook) != nullptr) return real;
     return look_up(RTLD_NEXT, symbol, version) == nullptr ? absent : nullptr;
   }
-  if (!in_cuda_library(real)) return nullptr; // a library's own function of that name
-  HookState& state = hook_state[index_of(hook)];
+  // A library's own function of that name, or a hook before the probe.
+  if (!observing || !in_cuda_library(real)) return nullptr;
   void* expected = nullptr;
-  state.real.compare_exchange_strong(expected, real);
+  hook_state[index_of(hook)].library.compare_exchange_strong(expected, real);
+  if (real_function(hook) == nullptr) return nullptr;
   hook_state[index_of(version == nullptr ? Hook::dlsym : Hook::dlvsym)].calls.fetch_add(
       1, std::memory_order_relaxed);
-  return hook_table[index_of(hook)].wrapper[0];
+  return wrapper_for_library(hook);
 }
 
 } // namespace
