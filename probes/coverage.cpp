@@ -14,12 +14,19 @@ struct Count {
 };
 Count counters[static_cast<std::size_t>(Counter::count)];
 
-constexpr const char* counter_names[] = {"page_records",          "announcements",
-                                         "device_work",           "path:device_memory_unreadable",
-                                         "path:unknown_entry",    "graph_nodes",
-                                         "path:graph_unreadable", "path:stream_captured",
-                                         "path:page_unreachable", "path:kernel_with_host_pointer",
-                                         "path:foreign_hook",     "addresses"};
+constexpr const char* counter_names[] = {"page_records",
+                                         "announcements",
+                                         "device_work",
+                                         "path:device_memory_unreadable",
+                                         "path:unknown_entry",
+                                         "graph_nodes",
+                                         "path:graph_unreadable",
+                                         "path:stream_captured",
+                                         "path:page_unreachable",
+                                         "path:kernel_with_host_pointer",
+                                         "path:device_memory_short",
+                                         "path:foreign_hook",
+                                         "addresses"};
 static_assert(sizeof counter_names / sizeof counter_names[0] ==
               static_cast<std::size_t>(Counter::count));
 

@@ -160,7 +160,9 @@ void say_what_the_probe_noted(Context& context, RuleReport& report) {
   say_notes(context, report, "page.work", "path:device_memory_unreadable",
             "pages were not looked at", kernels);
   const Known memory[] = {
-      {"", "; leave the probe that much: lower the program's own share of device memory"}};
+      {"device memory", "; leave the probe that much: lower the program's own share of it"},
+      {"pinned host memory", "; leave the probe that much: raise the limits of locked memory "
+                             "(ulimit -l) and of the container's memory"}};
   say_notes(context, report, "page.memory", "path:device_memory_short", "pages were not looked at",
             memory);
   const Known hooks[] = {{"", "; record without it (LD_PRELOAD, /etc/ld.so.preload)"}};

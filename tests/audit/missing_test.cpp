@@ -122,11 +122,15 @@ TEST(Missing, WhatTheProbeNotedIsSaidWithWhatToDo) {
       {noted("the driver has no cuLibraryLoadData") + left_out,
        Verdict::inconclusive,
        {"no cuLibraryLoadData; install a driver for CUDA 13.0 or later"}},
-      {noted("131072 bytes asked for, refused (2)", "page.memory") +
+      {noted("device memory: 131072 bytes asked for, refused (2)", "page.memory") +
            counted("path:device_memory_short"),
        Verdict::inconclusive,
        {"pages were not looked at", "131072 bytes asked for, refused (2); leave the probe",
-        "lower the program's own share of device memory"}},
+        "lower the program's own share of it"}},
+      {noted("pinned host memory: 65536 bytes asked for, refused (2)", "page.memory") +
+           counted("path:device_memory_short"),
+       Verdict::inconclusive,
+       {"pinned host memory: 65536 bytes", "ulimit -l"}},
       {noted("libother.so: cudaMemcpyAsync", "foreign_hook") + counted("path:foreign_hook"),
        Verdict::inconclusive,
        {"another library has hooked calls of its own",
