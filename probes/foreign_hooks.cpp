@@ -52,8 +52,10 @@ void note_foreign_hook(const char* symbol, const char* path) noexcept {
 
 void Onward::pass(Hook hook, unsigned slot) noexcept {
   if (slot != 0) {
+    // A call without slots for versions has one pointer for both ways of looking it up.
+    const bool by_handle = slot == direct_slot && versioned_wrapper(hook, 1) != nullptr;
     void* const asked = hook_state[index_of(hook)].asked.load(std::memory_order_acquire);
-    function_ = slot == direct_slot || asked == nullptr ? library_function(hook) : asked;
+    function_ = by_handle || asked == nullptr ? library_function(hook) : asked;
     if (function_ != asked) return;
   }
   std::uint64_t& word = thread_state.in_foreign[index_of(hook) / 64];

@@ -25,8 +25,6 @@ constexpr Level RUNTIME = Level::runtime, DRIVER = Level::driver;
 constexpr auto as_pointer = [](void (*function)()) { return reinterpret_cast<void*>(function); };
 } // namespace
 
-void* versioned_wrapper(Hook hook, std::size_t slot) noexcept; // wrappers_copy.cpp
-
 const HookEntry hook_table[hook_count] = {
     {"", "", 0, Level::loader, false, {}},
 #define HP_CALL(level, symbol, per_thread, asked, since, parameters, arguments, before, after)     \

@@ -69,6 +69,8 @@ void* find_runtime_symbol(const char* symbol) noexcept;
 Hook hook_named(const char* symbol) noexcept;
 // The hook that cuGetProcAddress answers for (name, version, flags); Hook::none where none.
 Hook hook_asked(const char* name, std::uint32_t version, std::uint64_t flags) noexcept;
+// The wrapper in one of the slots for versions; null where the hook has no such slot.
+void* versioned_wrapper(Hook hook, std::size_t slot) noexcept; // wrappers_copy.cpp
 // The wrapper to hand out for a pointer that was asked for with `version`.
 void* wrapper_for_version(Hook hook, std::uint32_t version) noexcept;
 // The wrapper to hand out for what was looked up in the CUDA library.

@@ -10,7 +10,7 @@
 
 namespace {
 
-unsigned calls = 0;
+unsigned calls = 0, allocations = 0;
 
 template <class F> F real(F& known, const char* library, const char* name) {
   if (known != nullptr) return known;
@@ -23,7 +23,9 @@ template <class F> F real(F& known, const char* library, const char* name) {
   return known = reinterpret_cast<F>(dlsym(from, name));
 }
 
-__attribute__((destructor)) void say() { std::fprintf(stderr, "foreign: %u calls\n", calls); }
+__attribute__((destructor)) void say() {
+  std::fprintf(stderr, "foreign: %u allocations\nforeign: %u calls\n", allocations, calls);
+}
 
 } // namespace
 
@@ -64,6 +66,15 @@ int copy_to_device(std::uint64_t to, const void* from, std::size_t bytes, void* 
 
 } // namespace
 
+namespace {
+// Handed out by cuGetProcAddress alone.
+int allocate(std::uint64_t* memory, std::size_t bytes) {
+  static int (*next)(std::uint64_t*, std::size_t) = nullptr;
+  ++allocations;
+  return real(next, "libcuda.so.1", "cuMemAlloc_v2")(memory, bytes);
+}
+} // namespace
+
 EXPORT int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes,
                                 void* stream) {
   return copy_to_device(to, from, bytes, stream);
@@ -74,5 +85,7 @@ EXPORT int cuGetProcAddress_v2(const char* name, void** function, int version, s
   const int result = next_get_proc_address()(name, function, version, flags, status);
   if (result == 0 && flags == 0 && std::strcmp(name, "cuMemcpyHtoDAsync") == 0)
     *function = reinterpret_cast<void*>(&copy_to_device);
+  if (result == 0 && flags == 0 && std::strcmp(name, "cuMemAlloc") == 0)
+    *function = reinterpret_cast<void*>(&allocate);
   return result;
 }

@@ -61,14 +61,17 @@ TEST_P(ForeignHook, TheProgramIsTheSameAndTheLedgerHasEachCopyOnce) {
   EXPECT_THAT(line, HasSubstr("hitproof: " + std::string(c.library) + " has a "));
   EXPECT_THAT(line, HasSubstr("of its own in process " + std::to_string(r.pid)));
   EXPECT_THAT(line, HasSubstr("record without it"));
-  // One that answers for cuGetProcAddress is also passed by who asked past it for the same version:
-  // the wrapper is one.
-  if (c.before || std::string(scenario) != "by_proc_address") {
-    EXPECT_EQ(r.err.substr(end + 1), bare.err) << "one line, and the tool has seen the same calls";
-  }
+  // Copies that were asked for by the same version have one wrapper: where a tool behind the probe
+  // answered one of them, it also sees those that were asked for past it.
+  const bool answered = !c.before && std::string(scenario) == "by_proc_address";
+  const auto seen = [answered](const std::string& lines) {
+    return answered ? lines.substr(0, lines.find('\n')) : lines;
+  };
+  EXPECT_EQ(seen(r.err.substr(end + 1)), seen(bare.err))
+      << "one line, and the tool has seen the same calls";
 
   const auto counted = r.coverage("path:foreign_hook");
-  EXPECT_EQ(counted.calls, 3u) << "its three functions";
+  EXPECT_EQ(counted.calls, answered ? 4u : 3u) << "its functions, with the one that it hands out";
   EXPECT_EQ(counted.installed, 1u) << "which rule evidence takes for a path that was used";
   std::vector<std::string> named;
   for (const auto& m : r.all<schema::rec::meta>()) {
