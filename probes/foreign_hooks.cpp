@@ -52,11 +52,13 @@ void note_foreign_hook(const char* symbol, const char* path) noexcept {
 
 void Onward::pass(Hook hook, unsigned slot) noexcept {
   if (slot != 0) {
+    const HookState& state = hook_state[index_of(hook)];
+    void* const asked = state.asked.load(std::memory_order_acquire);
+    void* answered = slot == direct_slot ? state.handed.load(std::memory_order_acquire) : asked;
     // A call without slots for versions has one pointer for both ways of looking it up.
-    const bool by_handle = slot == direct_slot && versioned_wrapper(hook, 1) != nullptr;
-    void* const asked = hook_state[index_of(hook)].asked.load(std::memory_order_acquire);
-    function_ = by_handle || asked == nullptr ? library_function(hook) : asked;
-    if (function_ != asked) return;
+    if (answered == nullptr && versioned_wrapper(hook, 1) == nullptr) answered = asked;
+    function_ = answered != nullptr ? answered : library_function(hook);
+    if (answered == nullptr) return;
   }
   std::uint64_t& word = thread_state.in_foreign[index_of(hook) / 64];
   const std::uint64_t bit = std::uint64_t{1} << index_of(hook) % 64;

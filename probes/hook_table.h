@@ -46,8 +46,9 @@ struct alignas(64) HookState {
   std::atomic<void*> real{nullptr};    // what comes next behind the probe
   std::atomic<void*> library{nullptr}; // the CUDA library's own, where a look-up has shown it
   std::atomic<void*> asked{nullptr};   // another library's hook, as cuGetProcAddress answered it
+  std::atomic<void*> handed{nullptr};  // the same, as another library's dlsym answered it
   std::atomic<bool> looked{false};
-  std::atomic<bool> foreign{false}; // `real` or `asked` is another library's hook
+  std::atomic<bool> foreign{false}; // one of these is another library's hook
   std::atomic<std::uint64_t> calls{0}, bytes{0}, dropped{0};
   std::atomic<std::uint32_t> version[version_slots]{};
 };

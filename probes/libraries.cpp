@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 
@@ -131,8 +132,18 @@ template <class F> F from_libc(std::atomic<F>& cache, const char* symbol) noexce
   return function;
 }
 
-std::atomic<DlsymFunction> libc_dlsym{nullptr};
-std::atomic<DlvsymFunction> libc_dlvsym{nullptr};
+std::atomic<DlsymFunction> libc_dlsym{nullptr}, behind_dlsym{nullptr};
+std::atomic<DlvsymFunction> libc_dlvsym{nullptr}, behind_dlvsym{nullptr};
+
+template <class F> F from_behind(std::atomic<F>& cache, const char* symbol, F libc) noexcept {
+  F function = cache.load(std::memory_order_acquire);
+  if (function == nullptr) {
+    void* const found = real_dlsym()(RTLD_NEXT, symbol);
+    function = found != nullptr ? reinterpret_cast<F>(found) : libc;
+    cache.store(function, std::memory_order_release);
+  }
+  return function;
+}
 
 } // namespace
 
@@ -178,5 +189,9 @@ const char* foreign_file(const void* address, char (&path)[256]) noexcept {
 
 DlsymFunction real_dlsym() noexcept { return from_libc(libc_dlsym, "dlsym"); }
 DlvsymFunction real_dlvsym() noexcept { return from_libc(libc_dlvsym, "dlvsym"); }
+DlsymFunction next_dlsym() noexcept { return from_behind(behind_dlsym, "dlsym", real_dlsym()); }
+DlvsymFunction next_dlvsym() noexcept {
+  return from_behind(behind_dlvsym, "dlvsym", real_dlvsym());
+}
 
 } // namespace hitproof::probes

@@ -32,5 +32,8 @@ using DlsymFunction = void* (*)(void*, const char*);
 using DlvsymFunction = void* (*)(void*, const char*, const char*);
 DlsymFunction real_dlsym() noexcept;
 DlvsymFunction real_dlvsym() noexcept;
+// What comes next behind the probe: the C library's, unless another tool has them too.
+DlsymFunction next_dlsym() noexcept;
+DlvsymFunction next_dlvsym() noexcept;
 
 } // namespace hitproof::probes

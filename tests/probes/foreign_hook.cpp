@@ -5,12 +5,27 @@
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
+#include <initializer_list>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
 unsigned calls = 0, allocations = 0;
+
+// FOREIGN_DLSYM: it has a dlsym too, and needs the next one.
+void* look_up(void* from, const char* name) {
+#ifdef FOREIGN_DLSYM
+  using Dlsym = void* (*)(void*, const char*);
+  static Dlsym next = nullptr;
+  for (const char* version : {"GLIBC_2.34", "GLIBC_2.2.5"}) {
+    if (next == nullptr) next = reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", version));
+  }
+  return next(from, name);
+#else
+  return dlsym(from, name);
+#endif
+}
 
 template <class F> F real(F& known, const char* library, const char* name) {
   if (known != nullptr) return known;
@@ -20,7 +35,7 @@ template <class F> F real(F& known, const char* library, const char* name) {
   (void)library;
   void* const from = RTLD_NEXT;
 #endif
-  return known = reinterpret_cast<F>(dlsym(from, name));
+  return known = reinterpret_cast<F>(look_up(from, name));
 }
 
 __attribute__((destructor)) void say() {
@@ -89,3 +104,11 @@ EXPORT int cuGetProcAddress_v2(const char* name, void** function, int version, s
     *function = reinterpret_cast<void*>(&allocate);
   return result;
 }
+
+#ifdef FOREIGN_DLSYM
+EXPORT void* dlsym(void* from, const char* name) noexcept {
+  if (std::strcmp(name, "cuMemcpyHtoDAsync_v2") == 0)
+    return reinterpret_cast<void*>(&copy_to_device);
+  return look_up(from, name);
+}
+#endif

@@ -85,7 +85,8 @@ TEST_P(ForeignHook, TheProgramIsTheSameAndTheLedgerHasEachCopyOnce) {
 constexpr Case cases[] = {{"NextBehind", HITPROOF_FOREIGN_NEXT, false},
                           {"NextBefore", HITPROOF_FOREIGN_NEXT, true},
                           {"HandleBehind", HITPROOF_FOREIGN_HANDLE, false},
-                          {"HandleBefore", HITPROOF_FOREIGN_HANDLE, true}};
+                          {"HandleBefore", HITPROOF_FOREIGN_HANDLE, true},
+                          {"DlsymBehind", HITPROOF_FOREIGN_DLSYM, false}};
 INSTANTIATE_TEST_SUITE_P(Tools, ForeignHook,
                          testing::Combine(testing::ValuesIn(cases),
                                           testing::Values("once", "by_dlsym", "by_proc_address",
