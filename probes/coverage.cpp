@@ -24,6 +24,8 @@ constexpr const char* counter_names[] = {"page_records",
                                          "path:stream_captured",
                                          "path:page_unreachable",
                                          "path:kernel_with_host_pointer",
+                                         "path:device_memory_short",
+                                         "path:foreign_hook",
                                          "addresses"};
 static_assert(sizeof counter_names / sizeof counter_names[0] ==
               static_cast<std::size_t>(Counter::count));
@@ -132,7 +134,9 @@ void forget_counters_after_fork() noexcept {
   unknown_used = 0;
   for (UnknownName& u : unknown)
     u.lookups.store(0, std::memory_order_relaxed);
+  // A child has the hooks of its parent, and finds each of them once.
   for (Count& c : counters) {
+    if (&c == &of(Counter::foreign_hook)) continue;
     c.calls.store(0, std::memory_order_relaxed);
     c.bytes.store(0, std::memory_order_relaxed);
     c.dropped.store(0, std::memory_order_relaxed);

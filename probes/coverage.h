@@ -19,7 +19,9 @@ enum class Counter : std::uint32_t {
   stream_captured,  // path: page work left out, because its stream was being captured
   page_unreachable, // path: pages at addresses that a kernel of the stream's context cannot use
   kernel_with_host_pointer, // path: launches of kernels that were given pinned host memory
-  addresses,                // ranges of the address map; dropped: the map was full
+  memory_short,             // path: page work left out, because the driver refused memory for it
+  foreign_hook, // path: hooked calls that another library has too, before the probe or behind it
+  addresses,    // ranges of the address map; dropped: the map was full
   count
 };
 void count(Counter counter, std::uint64_t calls = 1, std::uint64_t bytes = 0) noexcept;

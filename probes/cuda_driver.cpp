@@ -3,34 +3,41 @@
 #include "probes/address_map.h"
 #include "probes/intercept.h"
 
+#include <type_traits>
+
 namespace hitproof::probes {
 namespace {
 
-template <class F> void find(F& function, const char* symbol) noexcept {
-  function = reinterpret_cast<F>(find_driver_symbol(symbol));
-}
+#define HITPROOF_DRIVER_CALLS(X)                                                                   \
+  X(stream_context, "cuStreamGetCtx")                                                              \
+  X(current_context, "cuCtxGetCurrent")                                                            \
+  X(push_context, "cuCtxPushCurrent_v2")                                                           \
+  X(pop_context, "cuCtxPopCurrent_v2")                                                             \
+  X(context_device, "cuCtxGetDevice")                                                              \
+  X(device_attribute, "cuDeviceGetAttribute")                                                      \
+  X(capture_status, "cuStreamIsCapturing")                                                         \
+  X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode")                                    \
+  X(library_load, "cuLibraryLoadData")                                                             \
+  X(library_kernel, "cuLibraryGetKernel")                                                          \
+  X(kernel_function, "cuKernelGetFunction")                                                        \
+  X(allocate, "cuMemAlloc_v2")                                                                     \
+  X(free, "cuMemFree_v2")                                                                          \
+  X(allocate_host, "cuMemHostAlloc")                                                               \
+  X(free_host, "cuMemFreeHost")                                                                    \
+  X(upload, "cuMemcpyHtoDAsync_v2")                                                                \
+  X(download, "cuMemcpyDtoHAsync_v2")                                                              \
+  X(launch, "cuLaunchKernel")                                                                      \
+  X(pointer_attribute, "cuPointerGetAttribute")
 
 CudaDriver find_all() noexcept {
   CudaDriver d{};
-  find(d.stream_context, "cuStreamGetCtx");
-  find(d.current_context, "cuCtxGetCurrent");
-  find(d.push_context, "cuCtxPushCurrent_v2");
-  find(d.pop_context, "cuCtxPopCurrent_v2");
-  find(d.context_device, "cuCtxGetDevice");
-  find(d.device_attribute, "cuDeviceGetAttribute");
-  find(d.capture_status, "cuStreamIsCapturing");
-  find(d.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
-  find(d.library_load, "cuLibraryLoadData");
-  find(d.library_kernel, "cuLibraryGetKernel");
-  find(d.kernel_function, "cuKernelGetFunction");
-  find(d.allocate, "cuMemAlloc_v2");
-  find(d.free, "cuMemFree_v2");
-  find(d.allocate_host, "cuMemHostAlloc");
-  find(d.free_host, "cuMemFreeHost");
-  find(d.upload, "cuMemcpyHtoDAsync_v2");
-  find(d.download, "cuMemcpyDtoHAsync_v2");
-  find(d.launch, "cuLaunchKernel");
-  find(d.pointer_attribute, "cuPointerGetAttribute");
+  const auto find = [](auto& function, const char* symbol) {
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(find_driver_symbol(symbol));
+  };
+#define X(function, symbol) find(d.function, symbol);
+  HITPROOF_DRIVER_CALLS(X)
+#undef X
   return d;
 }
 
@@ -60,11 +67,12 @@ bool same_on_device(std::uint64_t address) noexcept {
 
 } // namespace
 
-bool CudaDriver::complete() const noexcept {
-  return stream_context && current_context && push_context && pop_context && context_device &&
-         device_attribute && capture_status && exchange_capture_mode && library_load &&
-         library_kernel && kernel_function && allocate && free && allocate_host && free_host &&
-         upload && download && launch && pointer_attribute;
+const char* CudaDriver::missing() const noexcept {
+#define X(function, symbol)                                                                        \
+  if (function == nullptr) return symbol;
+  HITPROOF_DRIVER_CALLS(X)
+#undef X
+  return nullptr;
 }
 
 const CudaDriver& cuda_driver() noexcept {

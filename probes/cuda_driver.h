@@ -31,8 +31,9 @@ struct CudaDriver {
                 stream_t, void**, void**);
   int (*pointer_attribute)(void*, int, devptr);
 
-  // True where every one of them was found.
-  bool complete() const noexcept;
+  // The first of them that the driver does not have; null where it has all.
+  const char* missing() const noexcept;
+  bool complete() const noexcept { return missing() == nullptr; }
 };
 const CudaDriver& cuda_driver() noexcept;
 

@@ -2,6 +2,8 @@
 
 #include "probes/coverage.h"
 #include "probes/process_state.h"
+#include "schema/journal.h"
+#include "schema/records.h"
 
 #include <atomic>
 #include <cstdint>
@@ -10,8 +12,13 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <initializer_list>
+#include <type_traits>
+#include <unistd.h>
 
 namespace hitproof::probes {
+
+std::atomic<bool> activity_due{false};
+
 namespace {
 
 // The head that every version of the two copy records has (cupti_activity.h).
@@ -32,6 +39,7 @@ constexpr std::size_t way_of[11] = {ways, h2d, d2h, h2d, d2h, d2d, d2d, d2d, d2d
 using Requested = void (*)(std::uint8_t**, std::size_t*, std::size_t*);
 using Completed = void (*)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t);
 struct Cupti {
+  int (*subscribe)(void**, void (*)(void*, int, std::uint32_t, const void*), void*);
   int (*register_callbacks)(Requested, Completed);
   int (*enable)(std::uint32_t);
   int (*next_record)(std::uint8_t*, std::size_t, void**);
@@ -41,7 +49,8 @@ struct Cupti {
 
 Cupti cupti{};
 std::atomic<bool> asked{false}, running{false};
-std::atomic<std::uint64_t> records{0}, dropped{0}, copies[ways], bytes[ways];
+std::atomic<std::uint64_t> requested{0}, completed{0}, records{0}, dropped{0}, copies[ways],
+    bytes[ways];
 
 void* open_library() noexcept {
   for (const char* name : {"libcupti.so.13", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13",
@@ -51,19 +60,21 @@ void* open_library() noexcept {
   return nullptr;
 }
 
-template <class Function> bool find(void* library, const char* name, Function& function) noexcept {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
-
-bool load() noexcept {
-  void* const library = open_library();
-  return library != nullptr &&
-         find(library, "cuptiActivityRegisterCallbacks", cupti.register_callbacks) &&
-         find(library, "cuptiActivityEnable", cupti.enable) &&
-         find(library, "cuptiActivityGetNextRecord", cupti.next_record) &&
-         find(library, "cuptiActivityGetNumDroppedRecords", cupti.dropped_records) &&
-         find(library, "cuptiActivityFlushAll", cupti.flush_all);
+// The first of its calls that the library has not; null where it has all.
+const char* missing_call(void* library) noexcept {
+  const auto find = [library](const char* name, auto& function) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    return function == nullptr ? name : nullptr;
+  };
+  for (const char* missing : {find("cuptiSubscribe", cupti.subscribe),
+                              find("cuptiActivityRegisterCallbacks", cupti.register_callbacks),
+                              find("cuptiActivityEnable", cupti.enable),
+                              find("cuptiActivityGetNextRecord", cupti.next_record),
+                              find("cuptiActivityGetNumDroppedRecords", cupti.dropped_records),
+                              find("cuptiActivityFlushAll", cupti.flush_all)}) {
+    if (missing != nullptr) return missing;
+  }
+  return nullptr;
 }
 
 constexpr std::size_t buffer_bytes = 1 << 20;
@@ -72,10 +83,12 @@ void buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* mos
   *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(64, buffer_bytes));
   *size = *buffer == nullptr ? 0 : buffer_bytes;
   *most = 0; // as many as there is room for
+  if (*buffer != nullptr) requested.fetch_add(1, std::memory_order_relaxed);
 }
 
 void buffer_completed(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t,
                       std::size_t valid) {
+  completed.fetch_add(1, std::memory_order_relaxed);
   void* record = nullptr;
   while (valid != 0 && cupti.next_record(buffer, valid, &record) == success) {
     records.fetch_add(1, std::memory_order_relaxed);
@@ -95,23 +108,74 @@ void buffer_completed(void* context, std::uint32_t stream, std::uint8_t* buffer,
   std::free(buffer);
 }
 
-void complain(const char* what, int code) noexcept {
-  std::fprintf(stderr,
-               "hitproof: no cross-check in this process: %s (%d). Another tool that uses CUPTI "
-               "(a profiler) must not run beside it; libcupti must be found by the loader.\n",
-               what, code);
+// `cause` in a few words, for the recording too, and what to do.
+void refuse(const char* cause, const char* to_do) noexcept {
+  schema::rec::meta r;
+  schema::set_text(r.name, "crosscheck.refused");
+  schema::set_text(r.value, cause);
+  schema::journal(r);
+  std::fprintf(stderr, "hitproof: no cross-check in process %d: %s; %s\n",
+               static_cast<int>(getpid()), cause, to_do);
 }
+
+void refuse_code(const char* call, int code) noexcept {
+  struct Known {
+    int code;
+    const char *cause, *to_do;
+  };
+  constexpr const char *privilege = "the driver gives it to administrators only",
+                       *ask = "run as administrator, or load the driver with "
+                              "NVreg_RestrictProfilingToAdminUsers=0",
+                       *no_device = "no GPU or driver that it can use",
+                       *look = "it needs an NVIDIA GPU and a driver as new as libcupti: look at "
+                               "nvidia-smi and CUDA_VISIBLE_DEVICES",
+                       *another = "another tool has CUPTI",
+                       *alone = "run without it (nsys, ncu, cuda-gdb, torch.profiler and their "
+                                "like): CUPTI serves one tool at a time";
+  static constexpr Known all[] = {
+      {39, another, alone},
+      {12, another, alone},
+      {35, privilege, ask},
+      {40, privilege, ask},
+      {999, no_device, look},
+      {100, no_device, look},
+      {2, no_device, look},
+      {15, no_device, look},
+      {0, "it was refused", "the number is CUPTI's error, see cupti_result.h"}};
+  const Known* known = all;
+  while (known->code != code && known->code != 0)
+    ++known;
+  char cause[80];
+  std::snprintf(cause, sizeof cause, "%s (%s: %d)", known->cause, call, code);
+  refuse(cause, known->to_do);
+}
+
+void no_callback(void*, int, std::uint32_t, const void*) {}
 
 } // namespace
 
 void start_cupti() noexcept {
   const char* const wanted = std::getenv("HITPROOF_CUPTI");
   if (wanted == nullptr || std::strcmp(wanted, "1") != 0 || asked.exchange(true)) return;
-  if (!load()) return complain("libcupti cannot be loaded", 0);
+  void* const library = open_library();
+  if (library == nullptr)
+    return refuse("libcupti.so.13 was not found",
+                  "install CUDA's CUPTI (package cuda-cupti-13-0, or pip install "
+                  "nvidia-cuda-cupti) and put its folder into LD_LIBRARY_PATH");
+  if (const char* const missing = missing_call(library)) {
+    char cause[80];
+    std::snprintf(cause, sizeof cause, "libcupti has no %s", missing);
+    return refuse(cause, "install the CUPTI of CUDA 12 or 13");
+  }
+  // CUPTI's own way to keep its tools apart: one that subscribed before has the records, and one
+  // that comes later and asks is turned away, instead of finding the probe's buffers among its own.
+  void* subscriber = nullptr;
+  if (const int code = cupti.subscribe(&subscriber, no_callback, nullptr))
+    return refuse_code("cuptiSubscribe", code);
   if (const int code = cupti.register_callbacks(buffer_requested, buffer_completed))
-    return complain("cuptiActivityRegisterCallbacks refused", code);
+    return refuse_code("cuptiActivityRegisterCallbacks", code);
   for (const std::uint32_t kind : {kind_memcpy, kind_memcpy_peer}) {
-    if (const int code = cupti.enable(kind)) return complain("cuptiActivityEnable refused", code);
+    if (const int code = cupti.enable(kind)) return refuse_code("cuptiActivityEnable", code);
   }
   running.store(true);
 }
@@ -119,9 +183,25 @@ void start_cupti() noexcept {
 void flush_cupti() noexcept {
   if (!asked.load()) return;
   constexpr std::uint32_t forced = 1;
-  const bool complete = running.load() && cupti.flush_all(forced) == success;
+  bool complete = false;
+  if (running.load()) {
+    const int code = cupti.flush_all(forced);
+    complete = code == success;
+    if (!complete) refuse_code("cuptiActivityFlushAll", code);
+  }
+  const std::uint64_t gave = requested.load(), got = completed.load();
+  const std::uint64_t kept = gave > got ? gave - got : 0;
+  if (complete && (kept != 0 || (got == 0 && activity_due.load()))) {
+    complete = false;
+    char cause[80];
+    std::snprintf(cause, sizeof cause, "CUPTI took %llu buffers and gave %llu back",
+                  static_cast<unsigned long long>(gave), static_cast<unsigned long long>(got));
+    refuse(cause, "another tool took the records over (torch.profiler and its like): run without "
+                  "it");
+  }
   for (std::size_t way = 0; complete && way < ways; ++way)
     write_coverage(names[way], copies[way].load(), bytes[way].load(), true, 0);
+  if (running.load()) write_coverage("cupti:buffers", got, 0, complete, kept);
   write_coverage("cupti:session", records.load(), 0, complete, dropped.load());
 }
 
@@ -129,6 +209,9 @@ void forget_cupti_after_fork() noexcept {
   // CUDA is of no use in a forked child, and neither is its CUPTI; a program that it starts begins
   // anew.
   running.store(false);
+  activity_due.store(false);
+  requested.store(0);
+  completed.store(0);
   records.store(0);
   dropped.store(0);
   for (std::size_t way = 0; way < ways; ++way) {

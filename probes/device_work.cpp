@@ -77,7 +77,7 @@ Closure* take_closure() noexcept {
 
 bool enqueue(void* stream, Closure* closure) noexcept {
   using Launch = int (*)(stream_t, host_fn, void*);
-  const Launch launch = reinterpret_cast<Launch>(real_function(Hook::cuLaunchHostFunc));
+  const Launch launch = reinterpret_cast<Launch>(library_function(Hook::cuLaunchHostFunc));
   const DepthGuard guard;
   if (launch != nullptr && launch(stream, run_closure, closure) == result_success) {
     count(Counter::device_work);

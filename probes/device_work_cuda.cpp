@@ -129,7 +129,7 @@ void make_lists(PagesWork& work, std::uint64_t staging) noexcept {
 }
 
 // Everything that the transfer will need, so that nothing is allocated or uploaded again behind the
-// copies. Null where there is no memory.
+// copies. Null where there is no memory, which is counted.
 PagesWork* prepare(Transfer& t, const PageKernels& page_kernels) noexcept {
   std::size_t staging = 0;
   std::uint64_t slots = 0, segments = 0;
@@ -242,12 +242,13 @@ void finish(Closing& closing) noexcept {
 
 } // namespace
 
-bool cuda_work_before(Transfer& t) noexcept {
+void cuda_work_before(Transfer& t) noexcept {
   const DepthGuard depth;
   const ContextGuard guard(t.stream);
   const PageKernels* const loaded = page_kernels(guard.context());
-  PagesWork* const work = loaded == nullptr ? nullptr : prepare(t, *loaded);
-  if (work == nullptr) return false;
+  if (loaded == nullptr) return count(Counter::not_addressable);
+  PagesWork* const work = prepare(t, *loaded);
+  if (work == nullptr) return;
   PageBatch& batch = *work->batch;
   t.device_work = work;
   // The delay comes first: whoever reuses a source without waiting does it before the bytes leave.
@@ -259,7 +260,6 @@ bool cuda_work_before(Transfer& t) noexcept {
   if (t.loads()) launch_walk(batch, PageKernel::copy, work->staged, nullptr);
   launch_digest(batch, work->leaving, work->left, work->rows, work->segments_done);
   put_on_stream<Closing>(t.stream, {work}, stamp);
-  return true;
 }
 
 bool cuda_work_after(Transfer& t, std::uint64_t event) noexcept {

@@ -1,5 +1,6 @@
 #include "probes/hook_table.h"
 
+#include "probes/foreign_hooks.h"
 #include "probes/libraries.h"
 #include "probes/process_state.h"
 
@@ -24,8 +25,6 @@ constexpr Level RUNTIME = Level::runtime, DRIVER = Level::driver;
 constexpr auto as_pointer = [](void (*function)()) { return reinterpret_cast<void*>(function); };
 } // namespace
 
-void* versioned_wrapper(Hook hook, std::size_t slot) noexcept; // wrappers_copy.cpp
-
 const HookEntry hook_table[hook_count] = {
     {"", "", 0, Level::loader, false, {}},
 #define HP_CALL(level, symbol, per_thread, asked, since, parameters, arguments, before, after)     \
@@ -44,11 +43,16 @@ namespace {
 // A library of this name that is mapped already; never loads one.
 void* mapped(const char* soname) noexcept { return dlopen(soname, RTLD_NOLOAD | RTLD_LAZY); }
 
-void* symbol_of(const char* symbol, const char* const* sonames) noexcept {
+void* next_symbol(const char* symbol) noexcept {
+  const DlsymFunction dlsym_ = real_dlsym();
+  return dlsym_ == nullptr ? nullptr : dlsym_(RTLD_NEXT, symbol);
+}
+
+// By the library itself: opened by dlopen with RTLD_LOCAL it is not in the global scope, and there
+// another library may have the name before it.
+void* symbol_of_mapped(const char* symbol, const char* const* sonames) noexcept {
   const DlsymFunction dlsym_ = real_dlsym();
   if (dlsym_ == nullptr) return nullptr;
-  if (void* next = dlsym_(RTLD_NEXT, symbol)) return next;
-  // Opened by dlopen with RTLD_LOCAL: not in the global scope.
   for (; *sonames != nullptr; ++sonames) {
     void* library = mapped(*sonames);
     if (library == nullptr) continue;
@@ -62,23 +66,68 @@ void* symbol_of(const char* symbol, const char* const* sonames) noexcept {
 const char* const driver_names[] = {"libcuda.so.1", "libcuda.so", nullptr};
 const char* const runtime_names[] = {"libcudart.so.13", "libcudart.so.12", nullptr};
 
+bool of_cuda(const char* symbol) noexcept { return symbol[0] == 'c' && symbol[1] == 'u'; }
+
+const char* const* names_for(const char* symbol) noexcept {
+  return std::strncmp(symbol, "cuda", 4) == 0 ? runtime_names : driver_names;
+}
+
+void* library_symbol(const char* symbol, const char* const* sonames) noexcept {
+  void* next = next_symbol(symbol);
+  if (next != nullptr && in_cuda_library(next)) return next;
+  void* found = symbol_of_mapped(symbol, sonames);
+  return found != nullptr ? found : next;
+}
+
+// Another library has the call too: behind the probe, where `found` is its function, or before it,
+// where the program's linked calls go to.
+void look_for_foreign(HookState& state, const char* symbol, const void* found) noexcept {
+  char path[256];
+  if (foreign_file(found, path) != nullptr) {
+    if (!state.foreign.exchange(true)) note_foreign_hook(symbol, path);
+    return;
+  }
+  const void* first = real_dlsym()(RTLD_DEFAULT, symbol);
+  if (first != nullptr && !is_wrapper(first) && foreign_file(first, path) != nullptr)
+    note_foreign_hook(symbol, path);
+}
+
 } // namespace
 
 void* find_real(Hook hook) noexcept {
   HookState& state = hook_state[index_of(hook)];
-  const HookEntry& entry = hook_table[index_of(hook)];
-  const bool runtime = std::strncmp(entry.symbol, "cuda", 4) == 0;
-  void* found = symbol_of(entry.symbol, runtime ? runtime_names : driver_names);
+  const char* const symbol = hook_table[index_of(hook)].symbol;
+  void* found = next_symbol(symbol);
+  if (found == nullptr) found = state.library.load(std::memory_order_acquire);
+  if (found == nullptr) found = symbol_of_mapped(symbol, names_for(symbol));
   state.looked.store(true, std::memory_order_relaxed);
   if (found == nullptr || is_wrapper(found)) return nullptr;
+  if (of_cuda(symbol)) look_for_foreign(state, symbol, found);
   state.real.store(found, std::memory_order_release);
   stay_out_if_ambiguous();
   return found;
 }
 
-void* find_driver_symbol(const char* symbol) noexcept { return symbol_of(symbol, driver_names); }
+void* library_function(Hook hook) noexcept {
+  HookState& state = hook_state[index_of(hook)];
+  void* const real = real_function(hook);
+  if (!state.foreign.load(std::memory_order_acquire)) return real;
+  void* known = state.library.load(std::memory_order_acquire);
+  if (known == nullptr) {
+    const char* const symbol = hook_table[index_of(hook)].symbol;
+    known = symbol_of_mapped(symbol, names_for(symbol));
+    state.library.store(known, std::memory_order_release);
+  }
+  return known;
+}
 
-void* find_runtime_symbol(const char* symbol) noexcept { return symbol_of(symbol, runtime_names); }
+void* find_driver_symbol(const char* symbol) noexcept {
+  return library_symbol(symbol, driver_names);
+}
+
+void* find_runtime_symbol(const char* symbol) noexcept {
+  return library_symbol(symbol, runtime_names);
+}
 
 Hook hook_named(const char* symbol) noexcept {
   // Every name in the list begins with cu, but for the loader's own: most look-ups end here.
@@ -124,6 +173,18 @@ void* wrapper_for_version(Hook hook, std::uint32_t version) noexcept {
     else if (!state.version[slot].compare_exchange_strong(taken, version) && taken != version)
       continue;
     return wrapper;
+  }
+  return wrapper_for_library(hook);
+}
+
+void* wrapper_for_library(Hook hook) noexcept {
+  if (hook_state[index_of(hook)].foreign.load(std::memory_order_acquire)) {
+    for (const DirectWrapper* part :
+         {direct_copy, direct_graph, direct_memory, direct_order, direct_loader}) {
+      for (; part->hook != Hook::none; ++part) {
+        if (part->hook == hook) return part->wrapper;
+      }
+    }
   }
   return hook_table[index_of(hook)].wrapper[0];
 }

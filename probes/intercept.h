@@ -23,9 +23,37 @@ struct ThreadState {
   static constexpr std::size_t max_open = 8;
   Transfer* open[max_open] = {}; // announced by this thread, not closed yet
   std::uint32_t open_count = 0;  // of them not null, those that another thread closed included
+  std::uint64_t in_foreign[hook_count / 64 + 1] = {}; // hooks whose foreign function is running
 };
 // initial-exec: the library is loaded at start, and the address must not be computed by a call.
 extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
+
+// The function that a wrapper goes on to: behind an exported name the next one, behind a pointer
+// that was looked up what the look-up meant. Another library's hook may have looked the call up in
+// a way that led it to this wrapper, and come back: from there on the way leads to the CUDA
+// library.
+class Onward {
+ public:
+  Onward(Hook hook, unsigned slot) noexcept : function_(real_function(hook)) {
+    if (hook_state[index_of(hook)].foreign.load(std::memory_order_relaxed)) pass(hook, slot);
+  }
+  ~Onward() {
+    if (word_ != nullptr) *word_ &= ~bit_;
+  }
+  Onward(const Onward&) = delete;
+  Onward& operator=(const Onward&) = delete;
+
+  template <class F> F as() const noexcept { return reinterpret_cast<F>(function_); }
+  bool came_back() const noexcept { return came_back_; }
+
+ private:
+  void pass(Hook hook, unsigned slot) noexcept;
+
+  void* function_;
+  std::uint64_t* word_ = nullptr; // set where this one entered the foreign function
+  std::uint64_t bit_ = 0;
+  bool came_back_ = false;
+};
 
 // Makes the probe's own CUDA calls invisible to its hooks.
 class DepthGuard {

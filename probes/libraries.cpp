@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 
@@ -97,7 +98,8 @@ int count_cuda(dl_phdr_info* info, std::size_t, void* data) noexcept {
 
 struct Owner {
   std::uint64_t address;
-  bool cuda;
+  bool cuda = false, renamed = false;
+  char path[256] = {};
 };
 
 int find_owner(dl_phdr_info* info, std::size_t, void* data) noexcept {
@@ -108,8 +110,11 @@ int find_owner(dl_phdr_info* info, std::size_t, void* data) noexcept {
     if (header.p_type != PT_LOAD || owner.address < begin ||
         owner.address >= begin + header.p_memsz)
       continue;
-    const char* name = info->dlpi_name == nullptr ? "" : file_name(info->dlpi_name);
+    if (info->dlpi_name == nullptr) return 1;
+    const char* name = file_name(info->dlpi_name);
     owner.cuda = begins(name, "libcuda.so") || begins(name, "libcudart.so");
+    owner.renamed = begins(name, "libcudart-");
+    std::strncpy(owner.path, info->dlpi_name, sizeof owner.path - 1);
     return 1;
   }
   return 0;
@@ -127,8 +132,18 @@ template <class F> F from_libc(std::atomic<F>& cache, const char* symbol) noexce
   return function;
 }
 
-std::atomic<DlsymFunction> libc_dlsym{nullptr};
-std::atomic<DlvsymFunction> libc_dlvsym{nullptr};
+std::atomic<DlsymFunction> libc_dlsym{nullptr}, behind_dlsym{nullptr};
+std::atomic<DlvsymFunction> libc_dlvsym{nullptr}, behind_dlvsym{nullptr};
+
+template <class F> F from_behind(std::atomic<F>& cache, const char* symbol, F libc) noexcept {
+  F function = cache.load(std::memory_order_acquire);
+  if (function == nullptr) {
+    void* const found = real_dlsym()(RTLD_NEXT, symbol);
+    function = found != nullptr ? reinterpret_cast<F>(found) : libc;
+    cache.store(function, std::memory_order_release);
+  }
+  return function;
+}
 
 } // namespace
 
@@ -159,12 +174,24 @@ std::uint64_t library_changes() noexcept {
 }
 
 bool in_cuda_library(const void* address) noexcept {
-  Owner owner{reinterpret_cast<std::uint64_t>(address), false};
+  Owner owner{.address = reinterpret_cast<std::uint64_t>(address)};
   dl_iterate_phdr(find_owner, &owner);
   return owner.cuda;
 }
 
+const char* foreign_file(const void* address, char (&path)[256]) noexcept {
+  Owner owner{.address = reinterpret_cast<std::uint64_t>(address)};
+  dl_iterate_phdr(find_owner, &owner);
+  if (owner.cuda || owner.renamed || owner.path[0] == '\0') return nullptr;
+  std::memcpy(path, owner.path, sizeof path);
+  return path;
+}
+
 DlsymFunction real_dlsym() noexcept { return from_libc(libc_dlsym, "dlsym"); }
 DlvsymFunction real_dlvsym() noexcept { return from_libc(libc_dlvsym, "dlvsym"); }
+DlsymFunction next_dlsym() noexcept { return from_behind(behind_dlsym, "dlsym", real_dlsym()); }
+DlvsymFunction next_dlvsym() noexcept {
+  return from_behind(behind_dlvsym, "dlvsym", real_dlvsym());
+}
 
 } // namespace hitproof::probes

@@ -22,11 +22,18 @@ std::uint64_t library_changes() noexcept;
 
 // True where `address` lies in an object whose file name begins with libcuda.so or libcudart.so.
 bool in_cuda_library(const void* address) noexcept;
+// The file of another library that `address` lies in. Null where that is a CUDA library (under the
+// name too that wheels give to a runtime of their own, libcudart-<hash>.so), the program itself or
+// none; else `path`, filled in.
+const char* foreign_file(const void* address, char (&path)[256]) noexcept;
 
 // The C library's dlsym, dlvsym.
 using DlsymFunction = void* (*)(void*, const char*);
 using DlvsymFunction = void* (*)(void*, const char*, const char*);
 DlsymFunction real_dlsym() noexcept;
 DlvsymFunction real_dlvsym() noexcept;
+// What comes next behind the probe: the C library's, unless another tool has them too.
+DlsymFunction next_dlsym() noexcept;
+DlvsymFunction next_dlvsym() noexcept;
 
 } // namespace hitproof::probes

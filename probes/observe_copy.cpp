@@ -1,5 +1,6 @@
 #include "probes/address_map.h"
 #include "probes/coverage.h"
+#include "probes/cupti_bytes.h"
 #include "probes/libraries.h"
 #include "probes/observers.h"
 #include "probes/transfer.h"
@@ -40,6 +41,8 @@ void put_copy(const Call& call, const Range& range, std::uint64_t stream, std::u
   r.block = page.block;
   r.entry = page.entry;
   put(call.state(), r, call.begin_ns);
+  constexpr std::uint8_t between_devices = 2; // and below: from and to one
+  if (direction <= between_devices && call.result == result_success) expect_activity();
 }
 
 // True where the call moved nothing and a graph will.

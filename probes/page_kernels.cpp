@@ -24,18 +24,19 @@ std::size_t loaded_count = 0;
 void* library = nullptr;
 bool refused = false;
 SpinLock loading;
+std::atomic<bool> shortage_noted{false};
 
 PageBatch* free_batches = nullptr;
 SpinLock batches;
 
-void note(const char* what, int code) noexcept {
+void note(const char* what, int code, const char* name = "page.work") noexcept {
   schema::rec::meta r;
-  char text[64];
+  char text[80];
   if (code == 0)
     std::snprintf(text, sizeof text, "%s", what);
   else
     std::snprintf(text, sizeof text, "%s (%d)", what, code);
-  schema::set_text(r.name, "page.work");
+  schema::set_text(r.name, name);
   schema::set_text(r.value, text);
   schema::journal(r);
 }
@@ -43,6 +44,16 @@ void note(const char* what, int code) noexcept {
 const PageKernels* refuse(const char* why, int code = 0) noexcept {
   if (!refused) note(why, code);
   refused = true;
+  return nullptr;
+}
+
+// The pages of a transfer stay unseen; the first shortage is noted with what was asked for.
+PageBatch* no_memory(const char* kind, std::size_t bytes, int code) noexcept {
+  count(Counter::memory_short, 1, bytes);
+  if (shortage_noted.exchange(true)) return nullptr;
+  char text[64];
+  std::snprintf(text, sizeof text, "%s: %zu bytes asked for, refused", kind, bytes);
+  note(text, code, "page.memory");
   return nullptr;
 }
 
@@ -111,8 +122,16 @@ void launch(PageBatch& batch, PageKernel kernel, unsigned blocks, unsigned threa
 } // namespace
 
 const PageKernels* page_kernels(context_t context) noexcept {
-  if (context == nullptr) return nullptr;
+  const CudaDriver& driver = cuda_driver();
+  const char* const lacking = driver.missing();
   const LockGuard guard(loading);
+  if (lacking != nullptr) {
+    if (driver.current_context == nullptr) return nullptr; // there is no driver yet
+    char text[64];
+    std::snprintf(text, sizeof text, "the driver has no %s", lacking);
+    return refuse(text);
+  }
+  if (context == nullptr) return nullptr;
   for (std::size_t i = 0; i < loaded_count; ++i) {
     if (loaded[i].context == context) return &loaded[i];
   }
@@ -146,18 +165,22 @@ PageBatch* take_batch(const PageKernels& kernels, stream_t stream, std::size_t t
   }
   if (batch == nullptr) {
     batch = new (std::nothrow) PageBatch;
-    if (batch == nullptr) return nullptr;
+    if (batch == nullptr) return no_memory("memory", sizeof(PageBatch), 0);
     const CudaDriver& d = cuda_driver();
     batch->room = rounded(tables);
     batch->scratch_room = rounded(scratch);
     void* host = nullptr;
-    if (d.allocate_host(&host, batch->room, 0) != result_success ||
-        d.allocate(&batch->device, batch->room) != result_success ||
-        d.allocate(&batch->scratch, batch->scratch_room) != result_success) {
-      if (host != nullptr) d.free_host(host);
+    const std::size_t room = batch->room, on_device = room + batch->scratch_room;
+    const int on_host = d.allocate_host(&host, room, 0);
+    int code = on_host;
+    if (code == result_success) code = d.allocate(&batch->device, room);
+    if (code == result_success) code = d.allocate(&batch->scratch, batch->scratch_room);
+    if (code != result_success) {
+      if (on_host == result_success) d.free_host(host);
       if (batch->device != 0) d.free(batch->device);
       delete batch;
-      return nullptr;
+      return on_host != result_success ? no_memory("pinned host memory", room, code)
+                                       : no_memory("device memory", on_device, code);
     }
     batch->host = static_cast<unsigned char*>(host);
     batch->kernels = &kernels;
@@ -228,6 +251,7 @@ void forget_page_kernels_after_fork() noexcept {
   loaded_count = 0;
   library = nullptr;
   refused = false;
+  shortage_noted.store(false);
   free_batches = nullptr;
 }
 

@@ -72,7 +72,7 @@ struct PageBatch {
 };
 
 // A batch with at least this room; more are made when none is free, which only announcements see.
-// Null where the driver has no memory left.
+// Null where the driver refuses memory; that is counted, and noted in meta record `page.memory`.
 PageBatch* take_batch(const PageKernels& kernels, stream_t stream, std::size_t tables,
                       std::size_t scratch) noexcept;
 // Makes no CUDA call: host functions may use it.

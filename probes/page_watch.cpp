@@ -53,8 +53,8 @@ void watch_before_copies(Transfer& t) noexcept {
     count(Counter::stream_captured);
   else if (back_end() == BackEnd::closures)
     put_on_stream<Work>(t.stream, {&t, 0}, before_copies);
-  else if (!cuda_work_before(t))
-    count(Counter::not_addressable);
+  else
+    cuda_work_before(t);
 }
 
 void watch_after_copies(Transfer& t, std::uint64_t event) noexcept {

@@ -63,10 +63,11 @@ void complete_transfer(Transfer& t, std::uint64_t event) noexcept;
 void host_work_before(Transfer& t) noexcept;
 void host_work_after(Transfer& t) noexcept;
 
-// A real device: puts work on the transfer's stream. False: none was put there, and it is counted
-// why; the transfer then only needs completing.
-bool cuda_work_before(Transfer& t) noexcept;
-// Completes the transfer when all of it is done. False: as above.
+// A real device: puts work on the transfer's stream. Where none could be put there, it is counted
+// why.
+void cuda_work_before(Transfer& t) noexcept;
+// Completes the transfer when all of it is done. False: there was none, and the transfer only needs
+// completing.
 bool cuda_work_after(Transfer& t, std::uint64_t event) noexcept;
 
 } // namespace hitproof::probes

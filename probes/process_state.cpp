@@ -63,6 +63,7 @@ void after_fork_in_child() noexcept {
   thread_state = ThreadState{};
   forget_addresses_after_fork();
   forget_counters_after_fork();
+  forget_foreign_hooks_after_fork();
   forget_cupti_after_fork();
   forget_graphs_after_fork();
   forget_device_work_after_fork();

@@ -53,5 +53,6 @@ void forget_device_work_after_fork() noexcept;
 void forget_page_kernels_after_fork() noexcept;
 void forget_graphs_after_fork() noexcept;
 void forget_addresses_after_fork() noexcept;
+void forget_foreign_hooks_after_fork() noexcept;
 
 } // namespace hitproof::probes

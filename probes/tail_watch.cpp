@@ -26,8 +26,8 @@ void put(void* stream, const State& state, void (*work)(State&) noexcept,
     count(Counter::stream_captured);
   } else if (back_end() == BackEnd::closures) {
     if (!put_on_stream<State>(stream, state, work)) lost();
-  } else if (!kernels()) {
-    count(Counter::not_addressable);
+  } else {
+    kernels();
   }
 }
 

@@ -23,12 +23,16 @@ template <class Announced> struct Read {
   unsigned char *first = nullptr, *second = nullptr; // bytes that came back
 };
 
-// A batch with the announcement in its tables; null where there are no kernels or no memory.
+// A batch with the announcement in its tables; null where there are no kernels or no memory, which
+// is counted.
 template <class Announced>
 Read<Announced>* begin(const Announced& announced, void* stream, context_t context,
                        std::size_t tables, std::size_t scratch = 0) noexcept {
   const PageKernels* const loaded = page_kernels(context);
-  if (loaded == nullptr) return nullptr;
+  if (loaded == nullptr) {
+    count(Counter::not_addressable);
+    return nullptr;
+  }
   PageBatch* const batch = take_batch(*loaded, stream, sizeof(Read<Announced>) + tables, scratch);
   if (batch == nullptr) return nullptr;
   Read<Announced>* const read = batch->template take<Read<Announced>>(1);

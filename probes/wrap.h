@@ -1,6 +1,7 @@
-// Makes the exported wrappers of one part of the list: include after defining HP_PART as its file.
-// A wrapper is a template over the version slot; slot 0 stands behind the exported name, and copies
-// have three more slots whose pointers cuGetProcAddress hands out.
+// Makes the exported wrappers of one part of the list: include after defining HP_PART as its file
+// and HP_DIRECT as the table of its direct ones. A wrapper is a template over the version slot;
+// slot 0 stands behind the exported name, and copies have three more slots whose pointers
+// cuGetProcAddress hands out.
 #include "probes/intercept.h"
 #include "probes/observers.h"
 
@@ -13,13 +14,15 @@
 
 #define HP_BODY(symbol, is_per_thread, arguments, parameters, before, after)                       \
   using Real = int(*) parameters;                                                                  \
-  const Real real = reinterpret_cast<Real>(real_function(Hook::symbol));                           \
+  const Onward onward(Hook::symbol, Slot);                                                         \
+  const Real real = onward.as<Real>();                                                             \
   if (real == nullptr) return result_not_found;                                                    \
   if (!observes()) return real arguments;                                                          \
-  Call call(Hook::symbol, is_per_thread,                                                           \
-            Slot == 0 ? 0                                                                          \
-                      : hook_state[index_of(Hook::symbol)].version[Slot].load(                     \
-                            std::memory_order_relaxed));                                           \
+  Call call(                                                                                       \
+      Hook::symbol, is_per_thread,                                                                 \
+      Slot == 0 || Slot == direct_slot                                                             \
+          ? 0                                                                                      \
+          : hook_state[index_of(Hook::symbol)].version[Slot].load(std::memory_order_relaxed));     \
   before;                                                                                          \
   call.returned(real arguments);                                                                   \
   after;                                                                                           \
@@ -34,6 +37,16 @@ namespace hitproof::probes {
   HP_CALL(level, symbol, per_thread, asked, since, parameters, arguments, none(), after)
 #define HP_LOADER(symbol)
 #include "probes/hooks.def"
+
+constexpr auto as_pointer = [](auto* function) { return reinterpret_cast<void*>(function); };
+const DirectWrapper HP_DIRECT[] = {
+#define HP_CALL(level, symbol, per_thread, asked, since, parameters, arguments, before, after)     \
+  {Hook::symbol, as_pointer(&wrap_##symbol<direct_slot>)},
+#define HP_COPY(level, symbol, per_thread, asked, since, parameters, arguments, after)             \
+  HP_CALL(level, symbol, per_thread, asked, since, parameters, arguments, none(), after)
+#define HP_LOADER(symbol)
+#include "probes/hooks.def"
+    {Hook::none, nullptr}};
 } // namespace hitproof::probes
 
 using namespace hitproof::probes;

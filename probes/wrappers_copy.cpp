@@ -1,4 +1,5 @@
 #define HP_PART "probes/hooks_copy.def"
+#define HP_DIRECT direct_copy
 #include "probes/wrap.h"
 
 namespace hitproof::probes {
@@ -8,8 +9,6 @@ struct Slots {
   Hook hook;
   void* wrapper[version_slots - 1];
 };
-
-constexpr auto as_pointer = [](auto* function) { return reinterpret_cast<void*>(function); };
 
 const Slots slots[] = {
 #define HP_CALL(level, symbol, per_thread, asked, since, parameters, arguments, before, after)

@@ -22,6 +22,15 @@ const Sentence sentences[] = {
 const char* const tables[] = {"coverage", "copy"};
 const char* const queries[] = {"crosscheck"};
 
+void say_why_it_was_refused(Context& context, RuleReport& report) {
+  auto q = context.query("SELECT value, COUNT(DISTINCT process) FROM meta WHERE name = "
+                         "'crosscheck.refused' GROUP BY value ORDER BY value");
+  while (q.next())
+    report.missing.push_back("CUPTI did not count in " + std::to_string(q.integer(1)) +
+                             (q.integer(1) == 1 ? " process: " : " processes: ") + q.text(0));
+  require(q.status());
+}
+
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   const std::int64_t asked = context.number(
       "SELECT COUNT(DISTINCT process) FROM meta WHERE name = 'env:HITPROOF_CUPTI' AND value = '1'");
@@ -33,6 +42,7 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
     return;
   }
   collect(context, rule, "crosscheck", report);
+  say_why_it_was_refused(context, report);
   const auto cupti = [&](const char* figure, const std::string& name) {
     return counted(context, "crosscheck.sql", figure,
                    "SELECT SUM(b) FROM (SELECT MAX(bytes) AS b FROM coverage WHERE name = 'cupti:" +

@@ -6,6 +6,7 @@
 #include "schema/sha256.h"
 
 #include <filesystem>
+#include <span>
 
 namespace hitproof::audit {
 namespace {
@@ -122,26 +123,22 @@ void check_control_recording(Context& context, RuleReport& report) {
     report.missing.push_back("the control arm's recording was never closed");
 }
 
-// A blind path says that page work was left out; the probe noted why its kernels did not run.
-void say_why_pages_were_left_out(Context& context, RuleReport& report) {
-  struct Known {
-    const char* begin;
-    const char* to_do;
-  };
-  constexpr const char* newer_driver =
-      " (the number is the driver's error); install a driver for CUDA 13.0 or later";
-  const Known known[] = {
-      {"device older than", "; run on a GPU of compute capability 8.0 or later"},
-      {"built without CUDA", "; build Hitproof where nvcc of CUDA 13 is installed"},
-      {"kernels did not load", newer_driver},
-      {"kernel not found", newer_driver}};
+// What the probe noted beside a blind path: `fact` is its name, `counter` the path's. Each
+// different note is said once, with what to do.
+struct Known {
+  const char* begin;
+  const char* to_do;
+};
+void say_notes(Context& context, RuleReport& report, const std::string& fact,
+               const std::string& counter, const std::string& what, std::span<const Known> known) {
   auto q = context.query(
-      "SELECT value, COUNT(DISTINCT process) FROM meta WHERE name = 'page.work' AND value NOT LIKE "
-      "'kernels for %' AND process IN (SELECT process FROM coverage WHERE name = "
-      "'path:device_memory_unreadable' AND calls > 0) GROUP BY value ORDER BY value");
+      "SELECT value, COUNT(DISTINCT process) FROM meta WHERE name = '" + fact +
+      "' AND value NOT LIKE 'kernels for %' AND process IN (SELECT process FROM coverage WHERE "
+      "name = '" +
+      counter + "' AND calls > 0) GROUP BY value ORDER BY value");
   while (q.next()) {
     const std::string why = q.text(0);
-    std::string words = "pages were not looked at in " + std::to_string(q.integer(1)) +
+    std::string words = what + " in " + std::to_string(q.integer(1)) +
                         (q.integer(1) == 1 ? " process: " : " processes: ") + why;
     for (const Known& k : known)
       if (why.starts_with(k.begin)) words += k.to_do;
@@ -150,10 +147,33 @@ void say_why_pages_were_left_out(Context& context, RuleReport& report) {
   require(q.status());
 }
 
+// Page work was left out, or another library has hooks beside the probe's.
+void say_what_the_probe_noted(Context& context, RuleReport& report) {
+  constexpr const char* newer_driver =
+      " (the number is the driver's error); install a driver for CUDA 13.0 or later";
+  const Known kernels[] = {
+      {"device older than", "; run on a GPU of compute capability 8.0 or later"},
+      {"built without CUDA", "; build Hitproof where nvcc of CUDA 13 is installed"},
+      {"kernels did not load", newer_driver},
+      {"kernel not found", newer_driver},
+      {"the driver has no ", "; install a driver for CUDA 13.0 or later"}};
+  say_notes(context, report, "page.work", "path:device_memory_unreadable",
+            "pages were not looked at", kernels);
+  const Known memory[] = {
+      {"device memory", "; leave the probe that much: lower the program's own share of it"},
+      {"pinned host memory", "; leave the probe that much: raise the limits of locked memory "
+                             "(ulimit -l) and of the container's memory"}};
+  say_notes(context, report, "page.memory", "path:device_memory_short", "pages were not looked at",
+            memory);
+  const Known hooks[] = {{"", "; record without it (LD_PRELOAD, /etc/ld.so.preload)"}};
+  say_notes(context, report, "foreign_hook", "path:foreign_hook",
+            "another library has hooked calls of its own", hooks);
+}
+
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   context.bring_strangers_back();
   collect(context, rule, "evidence", report);
-  say_why_pages_were_left_out(context, report);
+  say_what_the_probe_noted(context, report);
   check_plan(context, rule, report);
   check_control_plan(context, rule, report);
   check_control_recording(context, report);

@@ -92,33 +92,51 @@ TEST(Missing, ZerosOnlyAreInconclusive) {
   EXPECT_EQ(report.rule("tails")->figure("nonzero"), 0);
 }
 
-// On a device that the page kernels do not run on, the program goes on without them.
-TEST(Missing, PageWorkThatWasLeftOutIsExplainedWithWhatToDo) {
-  const auto noted = [](const char* why) {
-    return std::string("INSERT INTO meta SELECT process, process + 50000000, 1, MAX(t_ns), "
-                       "'page.work', '") +
+// What the probe could not do or see it noted with the reason: the program went on.
+TEST(Missing, WhatTheProbeNotedIsSaidWithWhatToDo) {
+  const auto noted = [](const std::string& why, const std::string& fact = "page.work") {
+    return "INSERT INTO meta SELECT process, process + 50000000, 1, MAX(t_ns), '" + fact + "', '" +
            why + "' FROM coverage GROUP BY process; ";
   };
-  const std::string left_out =
-      "INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, installed, dropped) "
-      "SELECT process, process + 50000000, 2, MAX(t_ns), 'path:device_memory_unreadable', 3, 0, 1, "
-      "0 FROM coverage GROUP BY process";
+  const auto counted = [](const std::string& path) {
+    return "INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, installed, "
+           "dropped) SELECT process, process + 50000000, 2, MAX(t_ns), '" +
+           path + "', 3, 0, 1, 0 FROM coverage GROUP BY process";
+  };
+  const std::string left_out = counted("path:device_memory_unreadable");
   const std::string none_left_out = "SELECT 1";
   const struct {
     std::string sql;
     Verdict verdict;
     std::vector<std::string> says;
-  } cases[] = {{noted("device older than sm_80") + left_out,
-                Verdict::inconclusive,
-                {"device older than sm_80; run on a GPU of compute capability 8.0 or later"}},
-               {noted("kernels did not load (222)") + left_out,
-                Verdict::inconclusive,
-                {"kernels did not load (222)", "install a driver for CUDA 13.0 or later"}},
-               {noted("built without CUDA") + left_out,
-                Verdict::inconclusive,
-                {"built without CUDA; build Hitproof where nvcc of CUDA 13 is installed"}},
-               {noted("kernels for sm_90") + left_out, Verdict::inconclusive, {}},
-               {noted("device older than sm_80") + none_left_out, Verdict::pass, {}}};
+  } cases[] = {
+      {noted("device older than sm_80") + left_out,
+       Verdict::inconclusive,
+       {"device older than sm_80; run on a GPU of compute capability 8.0 or later"}},
+      {noted("kernels did not load (222)") + left_out,
+       Verdict::inconclusive,
+       {"kernels did not load (222)", "install a driver for CUDA 13.0 or later"}},
+      {noted("built without CUDA") + left_out,
+       Verdict::inconclusive,
+       {"built without CUDA; build Hitproof where nvcc of CUDA 13 is installed"}},
+      {noted("the driver has no cuLibraryLoadData") + left_out,
+       Verdict::inconclusive,
+       {"no cuLibraryLoadData; install a driver for CUDA 13.0 or later"}},
+      {noted("device memory: 131072 bytes asked for, refused (2)", "page.memory") +
+           counted("path:device_memory_short"),
+       Verdict::inconclusive,
+       {"pages were not looked at", "131072 bytes asked for, refused (2); leave the probe",
+        "lower the program's own share of it"}},
+      {noted("pinned host memory: 65536 bytes asked for, refused (2)", "page.memory") +
+           counted("path:device_memory_short"),
+       Verdict::inconclusive,
+       {"pinned host memory: 65536 bytes", "ulimit -l"}},
+      {noted("libother.so: cudaMemcpyAsync", "foreign_hook") + counted("path:foreign_hook"),
+       Verdict::inconclusive,
+       {"another library has hooked calls of its own",
+        "libother.so: cudaMemcpyAsync; record without it (LD_PRELOAD"}},
+      {noted("kernels for sm_90") + left_out, Verdict::inconclusive, {}},
+      {noted("device older than sm_80") + none_left_out, Verdict::pass, {}}};
   for (const auto& c : cases) {
     SCOPED_TRACE(c.sql);
     ScratchDir dir;

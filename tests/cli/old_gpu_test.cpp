@@ -1,5 +1,5 @@
-// A GPU that is too old, and a driver that is older than the runtime: named before anything is
-// started, with what to do. No GPU is needed: the answers are those of fake_gpu.cpp.
+// A GPU that is too old, none at all, and a driver that is older than the runtime: named before
+// anything is started, with what to do. No GPU is needed: the answers are those of fake_gpu.cpp.
 #include "schema/shell_word.h"
 #include "tests/audit/fixture.h"
 #include "tests/cli/program.h"
@@ -31,6 +31,10 @@ const auto older_driver =
           HasSubstr("or use --device sim, which needs no GPU"));
 const auto no_driver = AllOf(HasSubstr("no NVIDIA driver is installed here"),
                              HasSubstr("or use --device sim, which needs no GPU"));
+
+const auto no_gpu = AllOf(HasSubstr("no GPU is to be seen here ("),
+                          HasSubstr("look at nvidia-smi and CUDA_VISIBLE_DEVICES"),
+                          HasSubstr("or use --device sim, which needs no GPU"));
 
 class OldGpu : public ::testing::Test {
  protected:
@@ -68,6 +72,17 @@ TEST_F(OldGpu, TheEngineRefusesAMachineWithoutADriver) {
   EXPECT_THAT(ran.err, no_driver);
 }
 
+// A driver is there and shows none: the container was given none, or CUDA_VISIBLE_DEVICES hides
+// all.
+TEST_F(OldGpu, TheEngineRefusesAMachineWhoseDriverShowsNoGpu) {
+  const Ran none = with_gpu("13000 13000 90 0", describe);
+  EXPECT_EQ(none.exit, 2);
+  EXPECT_THAT(none.err, AllOf(no_gpu, HasSubstr("(cudaGetDeviceCount says 0)")));
+  const Ran refused = with_gpu("13000 13000 90 -100", describe);
+  EXPECT_EQ(refused.exit, 2);
+  EXPECT_THAT(refused.err, AllOf(no_gpu, Not(HasSubstr("says 0"))));
+}
+
 TEST_F(OldGpu, AStudyAsksBeforeItStartsAnything) {
   audit::testing::ScratchDir folder;
   struct Case {
@@ -75,7 +90,7 @@ TEST_F(OldGpu, AStudyAsksBeforeItStartsAnything) {
     ::testing::Matcher<const std::string&> says;
   };
   for (const Case& c : {Case{"13000 13000 75", too_old}, Case{"13000 12040 90", older_driver},
-                        Case{"13000 0 90", no_driver}}) {
+                        Case{"13000 0 90", no_driver}, Case{"13000 13000 90 0", no_gpu}}) {
     const std::string out = folder.path() + "/study";
     const Ran ran = with_gpu(c.fake, "hitproof study boundary --preset micro --device cuda --out " +
                                          schema::shell_word(out));

@@ -30,11 +30,16 @@ struct Fake {
   int capability = 9;
   hitproof::probes::BackEnd back_end = hitproof::probes::BackEnd::kernels;
   std::uint32_t mode = HITPROOF_MODE_LEDGER | HITPROOF_MODE_DIGESTS;
-  int capture_mode = 0; // global
+  int capture_mode = 0;               // global
+  int load_code = 0;                  // of the library
+  int host_code = 1, device_code = 1; // of allocations
+  std::string without;                // a call that this driver has not
   // What was seen.
   int libraries = 0, kernels = 0, launches = 0;
   std::vector<void*> loaded_in; // contexts that were current when a kernel was asked for
   int load_mode = -1;           // capture mode of this thread while loading
+  int host_blocks = 0;          // of pinned memory that are not given back
+  std::map<hitproof::probes::Counter, std::uint64_t> counted, bytes;
 };
 Fake fake;
 
@@ -59,6 +64,7 @@ int capture_status(void*, int* status) { return *status = 0, 0; }
 int exchange_capture_mode(int* mode) { return std::swap(*mode, fake.capture_mode), 0; }
 int library_load(void** library, const void*, void*, void**, unsigned, void*, void**, unsigned) {
   fake.load_mode = fake.capture_mode;
+  if (fake.load_code != 0) return fake.load_code;
   return *library = &fake, ++fake.libraries, 0;
 }
 int library_kernel(void** kernel, void*, const char*) {
@@ -66,9 +72,13 @@ int library_kernel(void** kernel, void*, const char*) {
   return *kernel = &fake, ++fake.kernels, 0;
 }
 int kernel_function(void** function, void*) { return *function = &fake, 0; }
-int allocate(std::uint64_t*, std::size_t) { return failed; }
-int allocate_host(void**, std::size_t, unsigned) { return failed; }
-int free_any(void*) { return failed; }
+int allocate(std::uint64_t*, std::size_t) { return fake.device_code; }
+int allocate_host(void** memory, std::size_t bytes, unsigned) {
+  if (fake.host_code == 0) *memory = std::malloc(bytes), ++fake.host_blocks;
+  return fake.host_code;
+}
+int free_host(void* memory) { return std::free(memory), --fake.host_blocks, 0; }
+int free_device(std::uint64_t) { return failed; }
 int move(void*, void*, std::size_t, void*) { return failed; }
 int launch(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
            void**, void**) {
@@ -98,7 +108,10 @@ const Settings& settings() noexcept {
 void write_process_record(const Role&) noexcept {}
 void remember_entry(std::uint16_t, std::uint16_t, std::uint64_t) noexcept {}
 void flush_coverage() noexcept {}
-void count(Counter, std::uint64_t, std::uint64_t) noexcept {}
+void count(Counter counter, std::uint64_t calls, std::uint64_t bytes) noexcept {
+  fake.counted[counter] += calls;
+  fake.bytes[counter] += bytes;
+}
 void count_dropped(Counter, std::uint64_t) noexcept {}
 MappedRange range_of(std::uint64_t) noexcept { return {}; }
 BackEnd back_end() noexcept { return fake.back_end; }
@@ -117,15 +130,15 @@ void* find_driver_symbol(const char* symbol) noexcept {
       {"cuLibraryGetKernel", reinterpret_cast<void*>(library_kernel)},
       {"cuKernelGetFunction", reinterpret_cast<void*>(kernel_function)},
       {"cuMemAlloc_v2", reinterpret_cast<void*>(allocate)},
-      {"cuMemFree_v2", reinterpret_cast<void*>(free_any)},
+      {"cuMemFree_v2", reinterpret_cast<void*>(free_device)},
       {"cuMemHostAlloc", reinterpret_cast<void*>(allocate_host)},
-      {"cuMemFreeHost", reinterpret_cast<void*>(free_any)},
+      {"cuMemFreeHost", reinterpret_cast<void*>(free_host)},
       {"cuMemcpyHtoDAsync_v2", reinterpret_cast<void*>(move)},
       {"cuMemcpyDtoHAsync_v2", reinterpret_cast<void*>(move)},
       {"cuLaunchKernel", reinterpret_cast<void*>(launch)},
       {"cuPointerGetAttribute", reinterpret_cast<void*>(pointer_attribute)}};
   const auto at = calls.find(symbol);
-  return at == calls.end() ? nullptr : at->second;
+  return at == calls.end() || fake.without == symbol ? nullptr : at->second;
 }
 
 } // namespace hitproof::probes
@@ -152,6 +165,26 @@ class PagePreparation : public testing::Test {
     hitproof_entry_t e{};
     e.base = reinterpret_cast<void*>(base);
     hitproof_entry(&e);
+  }
+  // How often `words` stand in what `work` records.
+  template <class Work> static int recorded(const std::string& words, const Work& work) {
+    std::string folder =
+        (std::filesystem::temp_directory_path() / "hitproof-kernels-XXXXXX").string();
+    if (mkdtemp(folder.data()) == nullptr) return -1;
+    schema::JournalWriter::use_directory(folder.c_str());
+    work();
+    schema::JournalWriter::use_directory(nullptr);
+    std::string all;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+      if (!file.is_regular_file()) continue;
+      std::ifstream in(file.path(), std::ios::binary);
+      all.append(std::istreambuf_iterator<char>(in), {});
+    }
+    std::filesystem::remove_all(folder);
+    int times = 0;
+    for (std::size_t at = all.find(words); at != std::string::npos; at = all.find(words, at + 1))
+      ++times;
+    return times;
   }
   static constexpr int first = 1, second = 2;
   void* const one = const_cast<int*>(&first);
@@ -212,37 +245,91 @@ TEST_F(PagePreparation, ACaptureElsewhereInTheProgramIsNotDisturbed) {
 }
 
 // What the recording says of it: rule evidence makes the verdict inconclusive by the page work that
-// is then left out.
+// is then left out, and says what to do.
 TEST_F(PagePreparation, ADeviceThatIsTooOldIsNamedOnceAndTheProgramGoesOn) {
-  std::string folder = (std::filesystem::temp_directory_path() / "hitproof-old-XXXXXX").string();
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  schema::JournalWriter::use_directory(folder.c_str());
   fake.current = one;
-  for (const int capability : {9, 7}) {
-    fake.capability = capability;
-    forget_page_kernels_after_fork();
+  const auto register_twice = [this] {
     register_entry();
     register_entry();
-    EXPECT_EQ(page_kernels(one) != nullptr, capability == 9);
-  }
-  schema::JournalWriter::use_directory(nullptr);
-  std::string recorded;
-  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
-    if (!file.is_regular_file()) continue;
-    std::ifstream in(file.path(), std::ios::binary);
-    recorded.append(std::istreambuf_iterator<char>(in), {});
-  }
-  std::filesystem::remove_all(folder);
-  const auto times = [&](const std::string& words) {
-    int n = 0;
-    for (std::size_t at = recorded.find(words); at != std::string::npos;
-         at = recorded.find(words, at + 1))
-      ++n;
-    return n;
+    EXPECT_EQ(page_kernels(one) != nullptr, fake.capability == 9);
   };
-  EXPECT_EQ(times("kernels for sm_90"), 1);
-  EXPECT_EQ(times("device older than sm_80"), 1);
+  EXPECT_EQ(recorded("kernels for sm_90", register_twice), 1);
+  forget_page_kernels_after_fork();
+  fake.capability = 7;
+  EXPECT_EQ(recorded("device older than sm_80", register_twice), 1);
   EXPECT_EQ(fake.libraries, 1) << "none for the old device";
+}
+
+TEST_F(PagePreparation, KernelsThatAnOlderDriverRefusesAreNamedOnceWithItsError) {
+  fake.current = one;
+  fake.load_code = 222;
+  EXPECT_EQ(recorded("kernels did not load (222)",
+                     [this] {
+                       register_entry();
+                       register_entry();
+                       EXPECT_EQ(page_kernels(one), nullptr);
+                     }),
+            1);
+  EXPECT_EQ(fake.kernels, 0);
+}
+
+// In a process of its own: what was found of the driver is found once.
+TEST_F(PagePreparation, ADriverThatLacksACallIsNamedOnceWithTheCall) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto names_it = [this] {
+    fake.current = one;
+    fake.without = "cuLibraryLoadData";
+    return recorded("the driver has no cuLibraryLoadData",
+                    [this] {
+                      register_entry();
+                      register_entry();
+                      page_kernels(one);
+                    }) == 1 &&
+           page_kernels(one) == nullptr && fake.libraries == 0;
+  };
+  EXPECT_EXIT(std::_Exit(names_it() ? 0 : 1), testing::ExitedWithCode(0), "");
+}
+
+// Before a program has loaded a driver there is nothing to complain about.
+TEST_F(PagePreparation, WithoutADriverNothingIsRefused) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto waits = [this] {
+    fake.without = "cuCtxGetCurrent";
+    const int said = recorded("the driver has no", [this] { page_kernels(one); });
+    fake.without.clear();
+    fake.current = one;
+    return said == 0 && page_kernels(one) != nullptr;
+  };
+  EXPECT_EXIT(std::_Exit(waits() ? 0 : 1), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(PagePreparation, MemoryThatIsRefusedIsCountedAndNotedWithItsSize) {
+  fake.current = one;
+  const PageKernels* const loaded = page_kernels(one);
+  ASSERT_NE(loaded, nullptr);
+  constexpr int out_of_memory = 2;
+  constexpr std::size_t tables = 65536, scratch = 131072;
+  const auto take_twice = [&] {
+    EXPECT_EQ(take_batch(*loaded, nullptr, tables, scratch), nullptr);
+    EXPECT_EQ(take_batch(*loaded, nullptr, tables, scratch), nullptr);
+  };
+  fake.host_code = out_of_memory;
+  EXPECT_EQ(recorded("pinned host memory: 65536 bytes asked for, refused (2)", take_twice), 1);
+  EXPECT_EQ(fake.counted[Counter::memory_short], 2u);
+  EXPECT_EQ(fake.bytes[Counter::memory_short], 2 * tables);
+
+  forget_page_kernels_after_fork();
+  fake.counted.clear();
+  fake.host_code = 0;
+  fake.device_code = out_of_memory;
+  EXPECT_EQ(recorded("device memory: 196608 bytes asked for, refused (2)", take_twice), 1);
+  EXPECT_EQ(fake.counted[Counter::memory_short], 2u);
+  EXPECT_EQ(fake.counted[Counter::not_addressable], 0u) << "the kernels are there";
+  EXPECT_EQ(fake.host_blocks, 0) << "what was taken before is given back";
+
+  fake.device_code = 0;
+  EXPECT_NE(take_batch(*loaded, nullptr, tables, scratch), nullptr) << "refused once, not for good";
+  EXPECT_EQ(fake.counted[Counter::memory_short], 2u);
 }
 
 } // namespace

@@ -37,7 +37,8 @@ INSTANTIATE_TEST_SUITE_P(Subjects, HostProgram,
                                          Case{"short_threads", 0}, Case{"replaced", 0},
                                          Case{"gone", 5}, Case{"killed", kill_code},
                                          Case{"thrown", abort_code}, Case{"error_number", 0},
-                                         Case{"captured", 0}, Case{"two_processes", 0}),
+                                         Case{"captured", 0}, Case{"two_processes", 0},
+                                         Case{"by_dlsym", 0}, Case{"by_proc_address", 0}),
                          [](const auto& i) { return std::string(i.param.scenario); });
 
 TEST(Process, WithoutCudaHasItsRecordAndNothingElse) {
@@ -190,6 +191,22 @@ TEST(TwoRuntimes, TheProbeSaysSoAndStaysOut) {
   EXPECT_EQ(std::count(with.err.begin(), with.err.end(), '\n'), 1) << "one line";
   EXPECT_EQ(with.coverage("path:two_runtimes").calls, 3u);
   EXPECT_EQ(with.all<schema::rec::copy>().size(), 2u) << "until the second runtime came";
+}
+
+// What stays out changes nothing: a name that no CUDA library has is absent, although the probe has
+// a hook of that name.
+TEST(TwoRuntimes, LookUpsAreAnsweredAsWithoutTheProbe) {
+  char pattern[] = "/tmp/hitproof-two-runtimes-XXXXXX";
+  const fs::path dir = mkdtemp(pattern);
+  const fs::path other = dir / "libcudart.so.12";
+  fs::copy_file(device_library("libcudart.so.13"), other);
+  const std::vector<std::string> both = {device_library("libcudart.so.13"), other};
+  const Recorded without = run({"by_dlsym"}, {.probe = false, .record = false, .preload = both});
+  const Recorded with = run({"by_dlsym"}, {.preload = both});
+  fs::remove_all(dir);
+  EXPECT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_EQ(with.exit_code, without.exit_code) << with.err;
+  EXPECT_NE(with.err.find("stays out"), std::string::npos) << with.err;
 }
 
 TEST(Disk, NoDirectoryToWriteToChangesNothing) {

@@ -13,6 +13,7 @@ using Batch13 = int (*)(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, C
                         std::size_t*, std::size_t, void*);
 using Proc = int (*)(const char*, void**, int, std::uint64_t, int*);
 using Proc4 = int (*)(const char*, void**, int, std::uint64_t);
+using Allocate = int (*)(CUdeviceptr*, std::size_t);
 using RuntimeCopy = int (*)(void*, const void*, std::size_t, int, void*);
 
 void* library(const char* name) {
@@ -96,6 +97,9 @@ int by_proc_address(int, char**) {
   Memory m;
   const auto proc = reinterpret_cast<Proc>(&cuGetProcAddress_v2);
   copies_by(proc, m);
+  CUdeviceptr block = 0;
+  SUBJECT_OK(asked<Allocate>(proc, "cuMemAlloc", 13000)(&block, 4096));
+  SUBJECT_OK(cudaFree(ptr(block)));
   // It hands out itself, in both forms, and by every way it goes on.
   copies_by(asked<Proc>(proc, "cuGetProcAddress", 12000), m);
   const auto four = asked<Proc4>(proc, "cuGetProcAddress", 11030);

@@ -1,0 +1,77 @@
+#include "probes/foreign_hooks.h"
+
+#include "probes/coverage.h"
+#include "probes/intercept.h"
+#include "probes/process_state.h"
+#include "schema/journal.h"
+#include "schema/records.h"
+
+#include <cstdio>
+#include <cstring>
+#include <unistd.h>
+
+namespace hitproof::probes {
+namespace {
+
+constexpr std::size_t most_named = 4;
+char named[most_named][256];
+std::size_t named_count = 0;
+SpinLock naming;
+
+// True where the file was not named before and there is room to remember it.
+bool to_be_named(const char* path) noexcept {
+  const LockGuard guard(naming);
+  for (std::size_t i = 0; i < named_count; ++i) {
+    if (std::strncmp(named[i], path, sizeof named[i] - 1) == 0) return false;
+  }
+  if (named_count == most_named) return false;
+  std::strncpy(named[named_count++], path, sizeof named[0] - 1);
+  return true;
+}
+
+} // namespace
+
+void note_foreign_hook(const char* symbol, const char* path) noexcept {
+  count(Counter::foreign_hook);
+  if (!recording() || !to_be_named(path)) return;
+  const char* slash = std::strrchr(path, '/');
+  schema::rec::meta r;
+  char text[80];
+  std::snprintf(text, sizeof text, "%s: %s", slash == nullptr ? path : slash + 1, symbol);
+  schema::set_text(r.name, "foreign_hook");
+  schema::set_text(r.value, text);
+  schema::journal(r);
+  char line[512];
+  const int n = std::snprintf(line, sizeof line,
+                              "hitproof: %s has a %s of its own in process %d: what it makes of "
+                              "copies cannot be observed, so the audit will not pass; record "
+                              "without it (LD_PRELOAD, /etc/ld.so.preload)\n",
+                              path, symbol, static_cast<int>(getpid()));
+  if (n > 0 && write(2, line, static_cast<std::size_t>(n)) < 0) return;
+}
+
+void Onward::pass(Hook hook, unsigned slot) noexcept {
+  if (slot != 0) {
+    const HookState& state = hook_state[index_of(hook)];
+    void* const asked = state.asked.load(std::memory_order_acquire);
+    void* answered = slot == direct_slot ? state.handed.load(std::memory_order_acquire) : asked;
+    // A call without slots for versions has one pointer for both ways of looking it up.
+    if (answered == nullptr && versioned_wrapper(hook, 1) == nullptr) answered = asked;
+    function_ = answered != nullptr ? answered : library_function(hook);
+    if (answered == nullptr) return;
+  }
+  std::uint64_t& word = thread_state.in_foreign[index_of(hook) / 64];
+  const std::uint64_t bit = std::uint64_t{1} << index_of(hook) % 64;
+  if ((word & bit) != 0) {
+    function_ = library_function(hook);
+    came_back_ = true;
+    return;
+  }
+  word |= bit;
+  word_ = &word;
+  bit_ = bit;
+}
+
+void forget_foreign_hooks_after_fork() noexcept { naming.reset(); }
+
+} // namespace hitproof::probes
