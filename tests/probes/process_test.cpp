@@ -21,7 +21,10 @@ TEST_P(HostProgram, EndsAsWithoutTheProbe) {
   const Recorded bare = run({GetParam().scenario}, {.probe = false, .record = false});
   const Recorded inert = run({GetParam().scenario}, {.record = false});
   const Recorded probed = run({GetParam().scenario});
-  EXPECT_EQ(bare.exit_code, GetParam().exit_code) << bare.err;
+  // NVIDIA's libraries have names that the simulated ones lack: there, what counts is the equality.
+  if (std::getenv("HITPROOF_TEST_LIBRARIES") == nullptr) {
+    EXPECT_EQ(bare.exit_code, GetParam().exit_code) << bare.err;
+  }
   EXPECT_EQ(inert.exit_code, bare.exit_code) << inert.err;
   EXPECT_EQ(probed.exit_code, bare.exit_code) << probed.err;
   EXPECT_EQ(inert.err, bare.err);
@@ -204,7 +207,9 @@ TEST(TwoRuntimes, LookUpsAreAnsweredAsWithoutTheProbe) {
   const Recorded without = run({"by_dlsym"}, {.probe = false, .record = false, .preload = both});
   const Recorded with = run({"by_dlsym"}, {.preload = both});
   fs::remove_all(dir);
-  EXPECT_EQ(without.exit_code, 0) << without.err;
+  if (std::getenv("HITPROOF_TEST_LIBRARIES") == nullptr) {
+    EXPECT_EQ(without.exit_code, 0) << without.err;
+  }
   EXPECT_EQ(with.exit_code, without.exit_code) << with.err;
   EXPECT_NE(with.err.find("stays out"), std::string::npos) << with.err;
 }

@@ -43,7 +43,7 @@ def main():
     stream.synchronize()
 
     stream.begin_capture()
-    device[:8000].set(pinned[1000:9000], stream=stream)
+    device.data.copy_from_host_async(ctypes.c_void_p(pinned[1000:].ctypes.data), 8000, stream)
     device.data.copy_to_host_async(ctypes.c_void_p(back[16384:].ctypes.data), 8000, stream)
     graph = stream.end_capture()
     for _ in range(3):

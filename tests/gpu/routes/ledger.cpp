@@ -133,8 +133,11 @@ void Ledger::finish() {
 }
 
 void Ledger::print(const char* route) const {
-  // A statically linked runtime reaches the driver by calls of its own choice.
-  void* const runtime = dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD);
+  // A runtime inside this program reaches the driver by calls of its own choice.
+  Dl_info call{}, program{};
+  dladdr(reinterpret_cast<void*>(&cudaGetDeviceCount), &call);
+  dladdr(reinterpret_cast<void*>(&hash), &program);
+  const char* const runtime = call.dli_fbase == program.dli_fbase ? "static" : "linked";
   std::string calls, where;
   for (const auto& [thread, made] : calls_)
     calls += (calls.empty() ? "" : ",") + quoted(thread) + ":[" + list(made) + ']';
@@ -151,9 +154,8 @@ void Ledger::print(const char* route) const {
   std::printf(
       "{\"route\":\"%s\",\"runtime\":\"%s\",\"whole\":true,\"calls\":{%s},\"facts\":[%s],"
       "\"results\":[%s],\"where\":{\"process\":%d,\"default\":%llu,\"per-thread\":%llu%s}}\n",
-      route, runtime == nullptr ? "static" : "linked", calls.c_str(), list(facts_).c_str(),
-      list(results_).c_str(), static_cast<int>(getpid()),
-      static_cast<unsigned long long>(legacy_stream),
+      route, runtime, calls.c_str(), list(facts_).c_str(), list(results_).c_str(),
+      static_cast<int>(getpid()), static_cast<unsigned long long>(legacy_stream),
       static_cast<unsigned long long>(per_thread_stream), where.c_str());
   std::fflush(stdout);
 }
