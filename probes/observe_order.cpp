@@ -1,6 +1,7 @@
 #include "probes/coverage.h"
 #include "probes/hitproof.h"
 #include "probes/observers.h"
+#include "probes/process_state.h"
 #include "schema/records.h"
 #include "schema/sha256.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 schema::rec::order_op start(const Call& call, OrderOp op, stream_t stream,
                             std::uint64_t event) noexcept {
+  write_hook_records_once(); // a process may order and move nothing
   schema::rec::order_op r;
   r.stream = at(meant(call, stream));
   r.event = event;

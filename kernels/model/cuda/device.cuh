@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cuda_runtime.h>
+#include <tuple>
+#include <type_traits>
 
 namespace hitproof::kernels::cuda {
 
@@ -32,6 +34,12 @@ void add_indexer_cache(ModelKernels& table);
 void add_indexer_select(ModelKernels& table);
 void add_moe(ModelKernels& table);
 
+// A structure's padding would reach the device as whatever the stack held, and an observer of
+// launches may take an old pointer in it for one that the kernel follows.
+template <class T> void clear_padding(T& parameter) {
+  if constexpr (std::is_class_v<T>) __builtin_clear_padding(&parameter);
+}
+
 template <class... P, class... A>
 void launch(const char* what, void (*kernel)(P...), dim3 grid, int threads, size_t shared_bytes,
             void* stream, A&&... args) {
@@ -40,7 +48,18 @@ void launch(const char* what, void (*kernel)(P...), dim3 grid, int threads, size
   config.blockDim = dim3(static_cast<unsigned>(threads));
   config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(stream);
-  note(cudaLaunchKernelEx(&config, kernel, P(args)...), what);
+  std::tuple<P...> parameters{P(args)...};
+  std::apply(
+      [&](P&... each) {
+        (clear_padding(each), ...);
+        void* pointers[] = {&each...};
+#ifdef __CUDACC__
+        note(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), pointers), what);
+#else
+        note(cudaLaunchKernelExC(&config, kernel, pointers), what);
+#endif
+      },
+      parameters);
 }
 
 template <class T> constexpr T divide_up(T a, T b) { return (a + b - 1) / b; }

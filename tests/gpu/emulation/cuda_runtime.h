@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 // A shared variable belongs to the block in flight, and one thread runs them all.
 #define __shared__ thread_local
@@ -83,9 +84,13 @@ template <class T> T exchange(T value, unsigned from) {
 
 } // namespace emulation
 
-template <class... P, class... A>
-cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...), A... args) {
-  return emulation::run(*config, [&] { kernel(args...); });
+template <class... P>
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, void (*kernel)(P...),
+                                void** parameters) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return emulation::run(*config, [&] { kernel(*static_cast<P*>(parameters[I])...); });
+  }
+  (std::index_sequence_for<P...>{});
 }
 
 inline void __syncthreads() { emulation::sync_block(); }
