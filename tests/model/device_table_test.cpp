@@ -157,6 +157,11 @@ TEST(DeviceTable, FreeChoicesAreTimedOnTheDevice) {
   EXPECT_EQ(used.value("kda_chunk"), "0");
 }
 
+TEST(DeviceTable, NoBytesOfASideAreMemoryToo) {
+  for (const auto place : {SideMemory::Place::side, SideMemory::Place::pinned})
+    EXPECT_NE(SideMemory(late_device_kernels(), place, 0).data(), nullptr);
+}
+
 TEST(DeviceTable, RefusesInputsThatAreOnlyOnTheHost) {
   const Device device;
   const ModelConfig config = find_preset("micro");

@@ -27,6 +27,7 @@ class Arena {
   }
 
   void* allocate(size_t bytes) {
+    if (bytes == 0) return nullptr; // as CUDA does
     std::byte* p = nullptr;
     {
       const std::lock_guard lock(mutex_);
