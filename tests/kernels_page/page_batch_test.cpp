@@ -207,6 +207,8 @@ TEST(Digest, QuartersAreForWhatIsLeftOfFewTiles) {
   EXPECT_EQ(shape_of(10000, 132, 0).quarters, 0u);
   EXPECT_EQ(shape_of(434, 0, 0).quarters, 0u); // nobody said how many there are
   EXPECT_TRUE(shape_of(1, 132, 0).few && shape_of(396, 132, 0).few && shape_of(659, 132, 0).few);
+  EXPECT_EQ(processors_for_few(132, 228 * 1024), 132u); // Hopper
+  EXPECT_EQ(processors_for_few(170, 100 * 1024), 0u);   // not all blocks would be at work at once
   EXPECT_EQ(shape_of(1, 132, 7).climbers, 7u);
   EXPECT_EQ(shape_of(434, 132, 46).climbers, 46u);
   EXPECT_EQ(shape_of(660, 132, 46).climbers, 0u);
