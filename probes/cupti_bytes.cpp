@@ -114,8 +114,10 @@ void refuse(const char* cause, const char* to_do) noexcept {
   schema::set_text(r.name, "crosscheck.refused");
   schema::set_text(r.value, cause);
   schema::journal(r);
-  std::fprintf(stderr, "hitproof: no cross-check in process %d: %s; %s\n",
-               static_cast<int>(getpid()), cause, to_do);
+  char line[512];
+  const int n = std::snprintf(line, sizeof line, "hitproof: no cross-check in process %d: %s; %s\n",
+                              static_cast<int>(getpid()), cause, to_do);
+  if (n > 0) write_to_stderr(line, static_cast<std::size_t>(n));
 }
 
 void refuse_code(const char* call, int code) noexcept {

@@ -2,6 +2,7 @@
 
 #include "probes/coverage.h"
 #include "probes/intercept.h"
+#include "probes/libraries.h"
 #include "probes/process_state.h"
 #include "schema/journal.h"
 #include "schema/records.h"
@@ -47,29 +48,27 @@ void note_foreign_hook(const char* symbol, const char* path) noexcept {
                               "copies cannot be observed, so the audit will not pass; record "
                               "without it (LD_PRELOAD, /etc/ld.so.preload)\n",
                               path, symbol, static_cast<int>(getpid()));
-  if (n > 0 && write(2, line, static_cast<std::size_t>(n)) < 0) return;
+  if (n > 0) write_to_stderr(line, static_cast<std::size_t>(n));
 }
 
-void Onward::pass(Hook hook, unsigned slot) noexcept {
-  if (slot != 0) {
-    const HookState& state = hook_state[index_of(hook)];
-    void* const asked = state.asked.load(std::memory_order_acquire);
-    void* answered = slot == direct_slot ? state.handed.load(std::memory_order_acquire) : asked;
-    // A call without slots for versions has one pointer for both ways of looking it up.
-    if (answered == nullptr && versioned_wrapper(hook, 1) == nullptr) answered = asked;
-    function_ = answered != nullptr ? answered : library_function(hook);
-    if (answered == nullptr) return;
-  }
-  std::uint64_t& word = thread_state.in_foreign[index_of(hook) / 64];
-  const std::uint64_t bit = std::uint64_t{1} << index_of(hook) % 64;
-  if ((word & bit) != 0) {
-    function_ = library_function(hook);
-    came_back_ = true;
-    return;
-  }
-  word |= bit;
-  word_ = &word;
-  bit_ = bit;
+void remember_tool(HookState& state, const void* function) noexcept {
+  const ObjectRange tool = object_of(function);
+  state.tool_begin.store(tool.begin, std::memory_order_relaxed);
+  state.tool_end.store(tool.end, std::memory_order_release);
+}
+
+void Onward::pass(Hook hook, unsigned slot, const void* from) noexcept {
+  const HookState& state = hook_state[index_of(hook)];
+  const ObjectRange tool{state.tool_begin.load(std::memory_order_relaxed),
+                         state.tool_end.load(std::memory_order_acquire)};
+  came_back_ = tool.has(from) || is_wrapper(from);
+  // A linked call goes to the next one that has the name, whoever makes it, as without the probe.
+  if (slot == 0) return;
+  void* const asked = state.asked.load(std::memory_order_acquire);
+  void* answered = slot == direct_slot ? state.handed.load(std::memory_order_acquire) : asked;
+  // A call without slots for versions has one pointer for both ways of looking it up.
+  if (answered == nullptr && versioned_wrapper(hook, 1) == nullptr) answered = asked;
+  function_ = answered != nullptr && !came_back_ ? answered : library_function(hook);
 }
 
 void forget_foreign_hooks_after_fork() noexcept { naming.reset(); }

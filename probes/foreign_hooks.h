@@ -9,4 +9,8 @@ namespace hitproof::probes {
 // is recorded, each file is named once, on stderr and as `meta` record `foreign_hook`.
 void note_foreign_hook(const char* symbol, const char* path) noexcept;
 
+struct HookState;
+// `function` is another library's: calls from its object have passed it.
+void remember_tool(HookState& state, const void* function) noexcept;
+
 } // namespace hitproof::probes

@@ -84,6 +84,7 @@ void* library_symbol(const char* symbol, const char* const* sonames) noexcept {
 void look_for_foreign(HookState& state, const char* symbol, const void* found) noexcept {
   char path[256];
   if (foreign_file(found, path) != nullptr) {
+    remember_tool(state, found);
     if (!state.foreign.exchange(true)) note_foreign_hook(symbol, path);
     return;
   }

@@ -49,6 +49,8 @@ struct alignas(64) HookState {
   std::atomic<void*> handed{nullptr};  // the same, as another library's dlsym answered it
   std::atomic<bool> looked{false};
   std::atomic<bool> foreign{false}; // one of these is another library's hook
+  // The object of the newest of them, which calls what comes after it.
+  std::atomic<std::uint64_t> tool_begin{0}, tool_end{0};
   std::atomic<std::uint64_t> calls{0}, bytes{0}, dropped{0};
   std::atomic<std::uint32_t> version[version_slots]{};
 };

@@ -18,12 +18,14 @@ struct Transfer;
 
 struct ThreadState {
   std::uint32_t depth = 0; // > 0: inside a recorded call, or inside the probe's own work
+  // Where the outermost of them stands on the stack, and the return address there.
+  void* const* frame = nullptr;
+  const void* returns_to = nullptr;
   std::int32_t device = 0;
   std::uint64_t call_seq = 0; // copy calls of this thread
   static constexpr std::size_t max_open = 8;
   Transfer* open[max_open] = {}; // announced by this thread, not closed yet
   std::uint32_t open_count = 0;  // of them not null, those that another thread closed included
-  std::uint64_t in_foreign[hook_count / 64 + 1] = {}; // hooks whose foreign function is running
 };
 // initial-exec: the library is loaded at start, and the address must not be computed by a call.
 extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
@@ -31,34 +33,35 @@ extern thread_local constinit ThreadState thread_state __attribute__((tls_model(
 // The function that a wrapper goes on to: behind an exported name the next one, behind a pointer
 // that was looked up what the look-up meant. Another library's hook may have looked the call up in
 // a way that led it to this wrapper, and come back: from there on the way leads to the CUDA
-// library.
+// library. That is seen by the caller's address (`from`): in that library, or, where it jumped, in
+// the probe. No destructor: calls end by exceptions, cancellation and jumps as well.
 class Onward {
  public:
-  Onward(Hook hook, unsigned slot) noexcept : function_(real_function(hook)) {
-    if (hook_state[index_of(hook)].foreign.load(std::memory_order_relaxed)) pass(hook, slot);
+  Onward(Hook hook, unsigned slot, const void* from) noexcept : function_(real_function(hook)) {
+    if (hook_state[index_of(hook)].foreign.load(std::memory_order_relaxed)) pass(hook, slot, from);
   }
-  ~Onward() {
-    if (word_ != nullptr) *word_ &= ~bit_;
-  }
-  Onward(const Onward&) = delete;
-  Onward& operator=(const Onward&) = delete;
 
   template <class F> F as() const noexcept { return reinterpret_cast<F>(function_); }
   bool came_back() const noexcept { return came_back_; }
 
  private:
-  void pass(Hook hook, unsigned slot) noexcept;
+  void pass(Hook hook, unsigned slot, const void* from) noexcept;
 
   void* function_;
-  std::uint64_t* word_ = nullptr; // set where this one entered the foreign function
-  std::uint64_t bit_ = 0;
   bool came_back_ = false;
 };
+
+// Only from functions whose frame lasts as long as the guard.
+[[gnu::always_inline]] inline void go_deeper() noexcept {
+  if (thread_state.depth++ != 0) return;
+  thread_state.frame = static_cast<void* const*>(__builtin_frame_address(0));
+  thread_state.returns_to = __builtin_return_address(0);
+}
 
 // Makes the probe's own CUDA calls invisible to its hooks.
 class DepthGuard {
  public:
-  DepthGuard() noexcept { ++thread_state.depth; }
+  [[gnu::always_inline]] DepthGuard() noexcept { go_deeper(); }
   ~DepthGuard() { --thread_state.depth; }
   DepthGuard(const DepthGuard&) = delete;
   DepthGuard& operator=(const DepthGuard&) = delete;
@@ -68,9 +71,10 @@ class DepthGuard {
 // first entry: the depth keeps the inner wrappers silent.
 class Call {
  public:
-  Call(Hook hook, bool on_per_thread_stream, std::uint32_t asked_version) noexcept
+  [[gnu::always_inline]] Call(Hook hook, bool on_per_thread_stream,
+                              std::uint32_t asked_version) noexcept
       : id(hook), per_thread(on_per_thread_stream), version(asked_version) {
-    ++thread_state.depth;
+    go_deeper();
     begin_ns = schema::ThreadClock::before();
   }
   ~Call() {
@@ -98,7 +102,13 @@ class Call {
   int errno_ = 0;
 };
 
-inline bool observes() noexcept { return thread_state.depth == 0 && recording(); }
+// A signal handler or another tool jumped out of a call: its frame is gone. The call's record is
+// counted as lost, and the thread records again. `here`: the frame of the wrapper that asks.
+bool left_by_jump(const void* here) noexcept;
+
+[[gnu::always_inline]] inline bool observes() noexcept {
+  return (thread_state.depth == 0 || left_by_jump(__builtin_frame_address(0))) && recording();
+}
 
 // Appends a record of this thread; counts it as lost at `state` where that fails.
 template <class R> void put(HookState& state, const R& record, std::uint64_t t_ns) noexcept {

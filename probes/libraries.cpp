@@ -99,6 +99,7 @@ int count_cuda(dl_phdr_info* info, std::size_t, void* data) noexcept {
 struct Owner {
   std::uint64_t address;
   bool cuda = false, renamed = false;
+  ObjectRange object{};
   char path[256] = {};
 };
 
@@ -110,6 +111,13 @@ int find_owner(dl_phdr_info* info, std::size_t, void* data) noexcept {
     if (header.p_type != PT_LOAD || owner.address < begin ||
         owner.address >= begin + header.p_memsz)
       continue;
+    for (int k = 0; k < info->dlpi_phnum; ++k) {
+      const auto& part = info->dlpi_phdr[k];
+      if (part.p_type != PT_LOAD) continue;
+      const std::uint64_t at = info->dlpi_addr + part.p_vaddr;
+      if (owner.object.end == 0) owner.object.begin = at;
+      owner.object.end = at + part.p_memsz;
+    }
     if (info->dlpi_name == nullptr) return 1;
     const char* name = file_name(info->dlpi_name);
     owner.cuda = begins(name, "libcuda.so") || begins(name, "libcudart.so");
@@ -171,6 +179,12 @@ std::uint64_t library_changes() noexcept {
       },
       &changes);
   return changes;
+}
+
+ObjectRange object_of(const void* address) noexcept {
+  Owner owner{.address = reinterpret_cast<std::uint64_t>(address)};
+  dl_iterate_phdr(find_owner, &owner);
+  return owner.object;
 }
 
 bool in_cuda_library(const void* address) noexcept {

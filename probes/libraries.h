@@ -20,6 +20,16 @@ CudaLibraries cuda_libraries() noexcept;
 // Changes whenever an object is loaded or unloaded.
 std::uint64_t library_changes() noexcept;
 
+// The loaded object that `address` lies in, from its first byte on; empty where it lies in none.
+struct ObjectRange {
+  std::uint64_t begin = 0, end = 0;
+  bool has(const void* address) const noexcept {
+    const std::uint64_t at = reinterpret_cast<std::uint64_t>(address);
+    return begin <= at && at < end;
+  }
+};
+ObjectRange object_of(const void* address) noexcept;
+
 // True where `address` lies in an object whose file name begins with libcuda.so or libcudart.so.
 bool in_cuda_library(const void* address) noexcept;
 // The file of another library that `address` lies in. Null where that is a CUDA library (under the

@@ -32,6 +32,7 @@ void see_answer_of_tool(Hook hook, const char* symbol, const void* answer) noexc
   if (answer == nullptr || is_wrapper(answer) || foreign_file(answer, path) == nullptr) return;
   HookState& state = hook_state[index_of(hook)];
   state.handed.store(const_cast<void*>(answer), std::memory_order_release);
+  remember_tool(state, answer);
   if (!state.foreign.exchange(true)) note_foreign_hook(symbol, path);
 }
 
@@ -56,8 +57,10 @@ void* choose(void* handle, const char* symbol, LookUp look_up, LookUp next,
   }
   // A library's own function of that name, or a hook before the probe.
   if (!observing || !in_cuda_library(real)) return nullptr;
-  void* expected = nullptr;
-  hook_state[index_of(hook)].library.compare_exchange_strong(expected, real);
+  // A library that was closed and opened again lies elsewhere.
+  void* known = hook_state[index_of(hook)].library.exchange(real);
+  if (known != nullptr && known != real)
+    hook_state[index_of(hook)].real.compare_exchange_strong(known, real);
   if (real_function(hook) == nullptr) return nullptr;
   if (next != nullptr) see_answer_of_tool(hook, symbol, next(handle, symbol, version));
   hook_state[index_of(version == nullptr ? Hook::dlsym : Hook::dlvsym)].calls.fetch_add(

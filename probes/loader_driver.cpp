@@ -48,12 +48,18 @@ void replace(const char* name, void** function, std::uint32_t version,
   }
   // What libcuda does not export by name can be reached only this way.
   HookState& state = hook_state[index_of(hook)];
-  void* expected = nullptr;
-  state.real.compare_exchange_strong(expected, *function);
   char path[256];
   if (foreign_file(*function, path) != nullptr) {
+    remember_tool(state, *function);
     state.asked.store(*function, std::memory_order_release);
     if (!state.foreign.exchange(true)) note_foreign_hook(name, path);
+  } else {
+    void* expected = nullptr;
+    state.real.compare_exchange_strong(expected, *function);
+    // A tool that took its hook back, and its library with it.
+    void* gone = state.asked.load(std::memory_order_acquire);
+    if (gone != nullptr && object_of(gone).end == 0)
+      state.asked.compare_exchange_strong(gone, nullptr);
   }
   *function = wrapper_for_version(hook, version);
 }
@@ -62,10 +68,10 @@ void seen(Hook hook) noexcept {
   hook_state[index_of(hook)].calls.fetch_add(1, std::memory_order_relaxed);
 }
 
-int proc_address(Hook self, unsigned slot, const char* name, void** function, int version,
-                 std::uint64_t flags, int* status) noexcept {
+int proc_address(Hook self, unsigned slot, const void* from, const char* name, void** function,
+                 int version, std::uint64_t flags, int* status) {
   using Real = int (*)(const char*, void**, int, std::uint64_t, int*);
-  const Onward onward(self, slot);
+  const Onward onward(self, slot, from);
   const Real real = onward.as<Real>();
   if (real == nullptr) return result_not_found;
   const int result = real(name, function, version, flags, status);
@@ -102,9 +108,9 @@ std::uint32_t runtime_version() noexcept {
 }
 
 template <unsigned Slot>
-int get_proc_address(const char* name, void** function, int version, std::uint64_t flags) noexcept {
+int get_proc_address(const char* name, void** function, int version, std::uint64_t flags) {
   using Real = int (*)(const char*, void**, int, std::uint64_t);
-  const Onward onward(Hook::cuGetProcAddress, Slot);
+  const Onward onward(Hook::cuGetProcAddress, Slot, __builtin_return_address(0));
   const Real real = onward.as<Real>();
   if (real == nullptr) return result_not_found;
   const int result = real(name, function, version, flags);
@@ -116,16 +122,16 @@ int get_proc_address(const char* name, void** function, int version, std::uint64
 
 template <unsigned Slot, Hook Self>
 int get_proc_address_2(const char* name, void** function, int version, std::uint64_t flags,
-                       int* status) noexcept {
-  return proc_address(Self, Slot, name, function, version, flags, status);
+                       int* status) {
+  return proc_address(Self, Slot, __builtin_return_address(0), name, function, version, flags,
+                      status);
 }
 
 // `stream_flag`: what the call's own form adds to the flags.
 template <unsigned Slot, Hook Self, std::uint64_t stream_flag>
-int driver_entry_point(const char* name, void** function, std::uint64_t flags,
-                       int* status) noexcept {
+int driver_entry_point(const char* name, void** function, std::uint64_t flags, int* status) {
   using Real = int (*)(const char*, void**, std::uint64_t, int*);
-  const Onward onward(Self, Slot);
+  const Onward onward(Self, Slot, __builtin_return_address(0));
   const Real real = onward.as<Real>();
   if (real == nullptr) return result_not_found;
   return entry_point(onward, Self, name, function, runtime_version(), flags | stream_flag,
@@ -134,9 +140,9 @@ int driver_entry_point(const char* name, void** function, std::uint64_t flags,
 
 template <unsigned Slot, Hook Self, std::uint64_t stream_flag>
 int driver_entry_point_by_version(const char* name, void** function, unsigned version,
-                                  std::uint64_t flags, int* status) noexcept {
+                                  std::uint64_t flags, int* status) {
   using Real = int (*)(const char*, void**, unsigned, std::uint64_t, int*);
-  const Onward onward(Self, Slot);
+  const Onward onward(Self, Slot, __builtin_return_address(0));
   const Real real = onward.as<Real>();
   if (real == nullptr) return result_not_found;
   return entry_point(onward, Self, name, function, version, flags | stream_flag,

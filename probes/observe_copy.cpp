@@ -42,7 +42,8 @@ void put_copy(const Call& call, const Range& range, std::uint64_t stream, std::u
   r.entry = page.entry;
   put(call.state(), r, call.begin_ns);
   constexpr std::uint8_t between_devices = 2; // and below: from and to one
-  if (direction <= between_devices && call.result == result_success) expect_activity();
+  if (direction <= between_devices && range.bytes != 0 && call.result == result_success)
+    expect_activity();
 }
 
 // True where the call moved nothing and a graph will.

@@ -8,10 +8,13 @@
 #include "probes/libraries.h"
 #include "schema/records.h"
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace hitproof::probes {
@@ -105,6 +108,15 @@ void write_environment() noexcept {
 
 const Settings& settings() noexcept { return current; }
 
+bool left_by_jump(const void* here) noexcept {
+  ThreadState& t = thread_state;
+  const bool stands = t.frame > here && t.frame[1] == t.returns_to; // [0]: the caller's frame
+  if (stands) return false;
+  t.depth = 0;
+  if (schema::JournalWriter* writer = schema::JournalWriter::for_this_thread()) writer->lose();
+  return true;
+}
+
 void start_recording() noexcept {
   // A hooked call made by the start itself must not start it again.
   static thread_local constinit bool inside = false;
@@ -150,9 +162,25 @@ bool stay_out_if_ambiguous() noexcept {
                       "hitproof: %d libcudart and %d libcuda are mapped in process %d: the "
                       "probe cannot tell whose calls are whose and stays out\n",
                       seen.runtimes, seen.drivers, static_cast<int>(getpid()));
-    if (n > 0 && write(2, line, static_cast<std::size_t>(n)) < 0) return true;
+    if (n > 0) write_to_stderr(line, static_cast<std::size_t>(n));
   }
   return true;
+}
+
+void write_to_stderr(const char* line, std::size_t bytes) noexcept {
+  const int before = errno;
+  sigset_t pipe, old, pending;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  sigpending(&pending);
+  pthread_sigmask(SIG_BLOCK, &pipe, &old);
+  if (write(2, line, bytes) < 0 && errno == EPIPE && sigismember(&pending, SIGPIPE) == 0) {
+    constexpr timespec at_once{};
+    while (sigtimedwait(&pipe, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+  }
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  errno = before;
 }
 
 void write_process_record(const Role& role) noexcept {

@@ -7,6 +7,7 @@
 #include "probes/spin_lock.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace hitproof::probes {
@@ -39,6 +40,9 @@ inline bool recording() noexcept {
 // Two runtimes or two drivers are mapped: the probe cannot know whose call is whose. It says so
 // once and from then on only passes calls through. Returns true where that is so.
 bool stay_out_if_ambiguous() noexcept;
+
+// A line for people. A closed pipe behind it must not end the program.
+void write_to_stderr(const char* line, std::size_t bytes) noexcept;
 
 // Writes role, rank, executable and mode: at the start, and when the program has announced its
 // role.

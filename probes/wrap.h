@@ -14,7 +14,7 @@
 
 #define HP_BODY(symbol, is_per_thread, arguments, parameters, before, after)                       \
   using Real = int(*) parameters;                                                                  \
-  const Onward onward(Hook::symbol, Slot);                                                         \
+  const Onward onward(Hook::symbol, Slot, __builtin_return_address(0));                            \
   const Real real = onward.as<Real>();                                                             \
   if (real == nullptr) return result_not_found;                                                    \
   if (!observes()) return real arguments;                                                          \

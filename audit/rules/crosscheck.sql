@@ -30,7 +30,7 @@ SELECT 'bytes_differ' AS violation, 'fail' AS effect, t_ns AS at_ns, NULL AS ran
   FROM compared WHERE counted <> recorded
 UNION ALL
 SELECT 'session_refused', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, NULL, NULL
-  FROM session WHERE installed = 0
+  FROM session WHERE installed = 0 AND process IN (SELECT process FROM used)
 UNION ALL
 SELECT 'activity_dropped', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, NULL,
        CAST(dropped AS VARCHAR(40))

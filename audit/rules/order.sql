@@ -38,7 +38,8 @@ completion AS (SELECT transfer, process, event, life FROM life WHERE what = 100)
 waited AS (
   SELECT *, MAX(CASE WHEN what IN (3, 4) THEN began END) OVER (
     PARTITION BY process, event, life
-    ORDER BY CASE WHEN what = 101 THEN ended + 1000 ELSE ended END, CASE WHEN what = 101 THEN 1 ELSE 0 END
+    ORDER BY CASE WHEN what = 101 THEN ended WHEN ended - 1000 > began THEN ended - 1000 ELSE began END,
+      CASE WHEN what = 101 THEN 1 ELSE 0 END
     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS sync_ns -- 1,000 ns: as in rule waits
   FROM life WHERE what IN (3, 4, 101)),
 load_wait AS (

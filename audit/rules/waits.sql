@@ -42,7 +42,8 @@ waited AS ( -- the newest synchronisation on the same event that had ended when 
   -- The program's clock and the probe's differ by nanoseconds: 1,000 of them count as none.
   SELECT *, MAX(CASE WHEN what IN (3, 4) THEN began END) OVER (
     PARTITION BY process, event, life
-    ORDER BY CASE WHEN what = 101 THEN ended + 1000 ELSE ended END, CASE WHEN what = 101 THEN 1 ELSE 0 END
+    ORDER BY CASE WHEN what = 101 THEN ended WHEN ended - 1000 > began THEN ended - 1000 ELSE began END,
+      CASE WHEN what = 101 THEN 1 ELSE 0 END
     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS sync_ns
   FROM life WHERE what IN (3, 4, 101)),
 rank_process AS (SELECT rank, process FROM entry WHERE origin = 0 GROUP BY rank, process),

@@ -99,8 +99,8 @@ constexpr std::int64_t clocks_differ_ns = 1000;
 bool Lives::synchronised(const Named& waiting, std::uint32_t life, std::int64_t& when) const {
   when = never;
   each(life, [&](const Named& n) {
-    if ((n.what == queried || n.what == synchronised_with) &&
-        n.ended <= waiting.ended + clocks_differ_ns)
+    if ((n.what == queried || n.what == synchronised_with) && n.began <= waiting.ended &&
+        n.ended - clocks_differ_ns <= waiting.ended)
       when = std::max(when, n.began);
   });
   return when != never && when >= waiting.began - clocks_differ_ns;

@@ -21,6 +21,10 @@ std::vector<Mutation> mutations_of_waits() {
        "a wait is announced, and no synchronisation was made",
        "DELETE FROM order_op WHERE op IN (3, 4) AND process = " ONE_WAIT(
            "process") " AND t_ns >= " ONE_WAIT("t_ns") " AND end_ns <= " ONE_WAIT("end_ns")},
+      {"waits_synchronised_just_afterwards", "waits", "wait_without_synchronisation", fail,
+       "the ranks synchronise 100 ns after the waits that they announce have ended",
+       "UPDATE order_op SET (t_ns, end_ns) = (SELECT w.end_ns + 100, w.end_ns + 500 " WAIT_AROUND
+       " AND w.kind = 0) WHERE op IN (3, 4) AND EXISTS (SELECT 1 " WAIT_AROUND " AND w.kind = 0)"},
       {"waits_on_another_event", "waits", "wait_on_another_event", fail,
        "the rank waits on an event that stands for nothing",
        "UPDATE wait SET event = 57344 WHERE transfer = " ONE_SAVE},

@@ -136,9 +136,12 @@ def routes_of(program):
     """Names of a program's routes; none where it cannot even start here."""
     if program.suffix == ".py":
         return [program.stem]
-    listed = run([program])
+    listed = run([program.resolve()])
     if listed.returncode == NO_LOADER:
+        print(f"skipped: {program} does not start on this machine: {last_words(listed)}", file=sys.stderr)
         return []
+    if listed.returncode != 0 or not listed.stdout.split():
+        raise SystemExit(f"{program} does not list its routes: exit code {listed.returncode}, {last_words(listed)}")
     return listed.stdout.split()
 
 

@@ -265,6 +265,17 @@ def dropped(database):
     lost, = database.execute("SELECT COALESCE(SUM(dropped), 0) FROM coverage").fetchone()
     if lost:
         yield f"{lost} observations were dropped"
+    for fact, value in database.execute("SELECT key, value FROM recording WHERE key IN ('dropped', 'gaps', "
+                                        "'damaged_slots', 'damaged_journals') AND value NOT IN ('0', '')"):
+        yield f"the recording says {fact} {value}"
+
+
+def strangers(lines, database):
+    """Copies of processes that printed no line."""
+    known = {line["where"]["process"] for line in lines}
+    for process, copies in database.execute("SELECT process, COUNT(*) FROM copy GROUP BY process ORDER BY process"):
+        if process not in known:
+            yield f"process {process} made {copies} copies and printed no line"
 
 
 def differences(lines, database):
@@ -276,6 +287,7 @@ def differences(lines, database):
             continue
         yield from call_differences(line, database)
         yield from fact_differences(line, database)
+    yield from strangers(lines, database)
     yield from dropped(database)
 
 

@@ -1,11 +1,14 @@
 // A tool that wraps CUDA calls, as other people's preloads do, and changes nothing: it counts its
 // calls and says their number at the end. FOREIGN_BY_HANDLE: it reaches the real calls by a handle
-// of the library, else by RTLD_NEXT.
+// of the library, else by RTLD_NEXT. Copies of 70,007 bytes it leaves by an exception, of 70,008 by
+// a jump to the place whose address they hold, of 70,009 it waits in until its thread is cancelled.
+#include <csetjmp>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
 #include <initializer_list>
+#include <unistd.h>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -47,6 +50,10 @@ __attribute__((destructor)) void say() {
 EXPORT int cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int kind, void* stream) {
   static int (*next)(void*, const void*, std::size_t, int, void*) = nullptr;
   ++calls;
+  if (bytes == 70007) throw 7;
+  if (bytes == 70008) siglongjmp(**static_cast<sigjmp_buf* const*>(from), 1);
+  while (bytes == 70009)
+    pause();
   return real(next, "libcudart.so.13", "cudaMemcpyAsync")(to, from, bytes, kind, stream);
 }
 

@@ -97,6 +97,36 @@ INSTANTIATE_TEST_SUITE_P(Tools, ForeignHook,
                                   std::get<1>(i.param);
                          });
 
+// A call that does not return: its record is lost, and said to be where nothing unwinds; the thread
+// is recorded again.
+class CallThatIsLeft : public testing::TestWithParam<const char*> {};
+TEST_P(CallThatIsLeft, EndsTheProgramAsWithoutTheProbe) {
+  const std::string scenario = GetParam();
+  for (const bool before : {false, true}) {
+    const auto options = [before](bool probe, bool record) {
+      Options o{.probe = probe, .record = record};
+      if (before)
+        o.environment["LD_PRELOAD"] = HITPROOF_FOREIGN_NEXT;
+      else
+        o.preload = {HITPROOF_FOREIGN_NEXT};
+      return o;
+    };
+    const Recorded bare = run({scenario}, options(false, false));
+    const Recorded inert = run({scenario}, options(true, false));
+    const Recorded r = run({scenario}, options(true, true));
+    ASSERT_EQ(bare.exit_code, 0) << bare.err;
+    EXPECT_EQ(inert.exit_code, 0) << inert.err;
+    EXPECT_EQ(inert.err, bare.err);
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    ASSERT_EQ(r.lines("copy").size(), 3u);
+    EXPECT_THAT(copies_of(r), ElementsAreArray(r.lines("copy"))) << scenario << before;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Ways, CallThatIsLeft,
+                         testing::Values("left_by_exception", "left_by_jump",
+                                         "left_by_cancellation"),
+                         [](const auto& i) { return std::string(i.param); });
+
 TEST(ForeignHookOfNobody, IsNotCounted) {
   const Recorded r = run({"once"});
   EXPECT_EQ(r.coverage("path:foreign_hook").calls, 0u);

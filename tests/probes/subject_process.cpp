@@ -2,8 +2,12 @@
 #include "tests/probes/subject.h"
 
 #include <cerrno>
+#include <chrono>
+#include <csetjmp>
 #include <csignal>
+#include <cstring>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -116,6 +120,48 @@ int thrown(int, char**) {
   std::abort();
 }
 
+// Ways out of a call that are no return: the tool of foreign_hook.cpp takes them.
+int left(Memory& m, std::size_t bytes) {
+  return cudaMemcpyAsync(m.device, m.pinned, bytes, cudaMemcpyHostToDevice, m.stream);
+}
+void three_copies(Memory& m) {
+  for (std::size_t bytes = 101; bytes < 104; ++bytes) {
+    SUBJECT_OK(left(m, bytes));
+    says({"cudaMemcpyAsync", 0, h2d, bytes, m.pinned, m.device, m.stream});
+  }
+}
+
+int left_by_exception(int, char**) {
+  Memory m;
+  try {
+    left(m, 70007);
+    return 92;
+  } catch (int) {
+    three_copies(m);
+  }
+  return 0;
+}
+
+int left_by_jump(int, char**) {
+  static Memory m;
+  static sigjmp_buf place;
+  static sigjmp_buf* const where = &place;
+  std::memcpy(m.pinned, &where, sizeof where);
+  if (sigsetjmp(place, 1) == 0) left(m, 70008);
+  three_copies(m);
+  return 0;
+}
+
+int left_by_cancellation(int, char**) {
+  Memory m;
+  std::thread waiting([&] { left(m, 70009); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  pthread_cancel(waiting.native_handle());
+  waiting.join();
+  three_copies(m);
+  return 0;
+}
+
 int error_number(int, char**) {
   Memory m;
   errno = 123;
@@ -137,10 +183,19 @@ int churn(int, char**) {
 
 } // namespace
 
-const Scenario process_scenarios[] = {
-    {"idle", idle},         {"threads", threads},   {"short_threads", short_threads},
-    {"children", children}, {"replaced", replaced}, {"gone", gone},
-    {"killed", killed},     {"thrown", thrown},     {"error_number", error_number},
-    {"churn", churn},       {nullptr, nullptr}};
+const Scenario process_scenarios[] = {{"idle", idle},
+                                      {"threads", threads},
+                                      {"short_threads", short_threads},
+                                      {"children", children},
+                                      {"replaced", replaced},
+                                      {"gone", gone},
+                                      {"killed", killed},
+                                      {"thrown", thrown},
+                                      {"error_number", error_number},
+                                      {"churn", churn},
+                                      {"left_by_exception", left_by_exception},
+                                      {"left_by_jump", left_by_jump},
+                                      {"left_by_cancellation", left_by_cancellation},
+                                      {nullptr, nullptr}};
 
 } // namespace subject
