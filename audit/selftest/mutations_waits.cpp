@@ -94,8 +94,7 @@ std::vector<Mutation> mutations_of_waits() {
        "",
        silence,
        "the probe saw each synchronisation begin 100 ns before and end 100 ns after the wait that "
-       "the "
-       "program's own clock gives",
+       "the program's own clock gives",
        "UPDATE order_op SET (t_ns, end_ns) = (SELECT w.t_ns - 100, w.end_ns + 100 " WAIT_AROUND
        ") WHERE op IN (3, 4) AND EXISTS (SELECT 1 " WAIT_AROUND ")",
        {.may_change = {{"order/paths", "its calls show their times"}}}},
