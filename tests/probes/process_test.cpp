@@ -41,7 +41,8 @@ INSTANTIATE_TEST_SUITE_P(Subjects, HostProgram,
                                          Case{"gone", 5}, Case{"killed", kill_code},
                                          Case{"thrown", abort_code}, Case{"error_number", 0},
                                          Case{"captured", 0}, Case{"two_processes", 0},
-                                         Case{"by_dlsym", 0}, Case{"by_proc_address", 0}),
+                                         Case{"by_dlsym", 0}, Case{"by_proc_address", 0},
+                                         Case{"absent_name", 0}),
                          [](const auto& i) { return std::string(i.param.scenario); });
 
 TEST(Process, WithoutCudaHasItsRecordAndNothingElse) {
@@ -204,8 +205,8 @@ TEST(TwoRuntimes, LookUpsAreAnsweredAsWithoutTheProbe) {
   const fs::path other = dir / "libcudart.so.12";
   fs::copy_file(device_library("libcudart.so.13"), other);
   const std::vector<std::string> both = {device_library("libcudart.so.13"), other};
-  const Recorded without = run({"by_dlsym"}, {.probe = false, .record = false, .preload = both});
-  const Recorded with = run({"by_dlsym"}, {.preload = both});
+  const Recorded without = run({"absent_name"}, {.probe = false, .record = false, .preload = both});
+  const Recorded with = run({"absent_name"}, {.preload = both});
   fs::remove_all(dir);
   if (std::getenv("HITPROOF_TEST_LIBRARIES") == nullptr) {
     EXPECT_EQ(without.exit_code, 0) << without.err;

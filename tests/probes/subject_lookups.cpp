@@ -44,7 +44,13 @@ int by_dlsym(int, char**) {
   says({"cuMemcpyHtoDAsync_v2", 0, h2d, 24, m.pinned, m.device, m.stream});
   if (dlsym(driver, "cuNoSuchCall") != nullptr || dlerror() == nullptr) return 92;
   if (dlsym(RTLD_DEFAULT, "cuNoSuchCall") != nullptr) return 93;
-  // A call that the probe has a hook for and this driver has not: absent, as without the probe.
+  return 0;
+}
+
+// A call that the probe has a hook for and the simulated driver has not: absent, as without the
+// probe.
+int absent_name(int, char**) {
+  void* const driver = library("libcuda.so.1");
   if (dlsym(RTLD_DEFAULT, "cuMemcpyAtoA_v2") != nullptr) return 94;
   if (dlsym(driver, "cuMemcpyAtoA_v2") != nullptr) return 95;
   return 0;
@@ -150,6 +156,7 @@ int once(int, char**) {
 } // namespace
 
 const Scenario lookup_scenarios[] = {{"by_dlsym", by_dlsym},
+                                     {"absent_name", absent_name},
                                      {"by_dlvsym", by_dlvsym},
                                      {"by_proc_address", by_proc_address},
                                      {"by_entry_point", by_entry_point},
