@@ -1,11 +1,13 @@
 // What a hook costs: the same call with the probe recording, with the probe inert, and without it.
-// Runs itself again under the preload; prints nanoseconds. No claim about serving cost is made from
-// it. On the simulated device, or, with NVIDIA's libcudart.so.13 first in LD_LIBRARY_PATH, on a
-// GPU.
+// Runs itself again under the preload, the three in turn, and takes the differences within a round:
+// a machine with other work on it is not the same a second later. Prints nanoseconds. No claim
+// about serving cost is made from it. On the simulated device, or, with NVIDIA's libcudart.so.13
+// first in LD_LIBRARY_PATH, on a GPU.
 #include "schema/clock.h"
 #include "schema/segment_pool.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +23,9 @@
 
 namespace {
 
-constexpr int calls = 200000, warm = 20000;
+constexpr int rounds = 15, calls = 20000, warm = 2000;
+constexpr const char* names[] = {"query", "empty copy", "copy of 4 KiB"};
+constexpr std::size_t kinds = 3; // of calls
 
 struct Cost {
   double median, mean,
@@ -80,9 +84,7 @@ int child() {
   return 0;
 }
 
-struct Run {
-  Cost query, copy, moving;
-};
+using Run = std::array<Cost, kinds>;
 
 Run run(const char* self, const char* probe, const std::string& directory) {
   int ends[2];
@@ -98,8 +100,8 @@ Run run(const char* self, const char* probe, const std::string& directory) {
   }
   close(ends[1]);
   FILE* in = fdopen(ends[0], "r");
-  for (Cost* c : {&result.query, &result.copy, &result.moving}) {
-    if (std::fscanf(in, "%lf %lf %lf", &c->median, &c->mean, &c->p999) == 3) continue;
+  for (Cost& c : result) {
+    if (std::fscanf(in, "%lf %lf %lf", &c.median, &c.mean, &c.p999) == 3) continue;
     std::fprintf(stderr, "probe_bench: the child did not finish\n");
     break;
   }
@@ -109,42 +111,82 @@ Run run(const char* self, const char* probe, const std::string& directory) {
   return result;
 }
 
-void print(const char* what, const Cost& c) {
-  std::printf("  %-28s median %7.0f ns   mean %7.0f ns   p99.9 %8.0f ns\n", what, c.median, c.mean,
-              c.p999);
+double quantile(std::vector<double> values, double part) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(part * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+template <class Of> std::vector<double> over(const std::vector<Run>& runs, Of of) {
+  std::vector<double> values;
+  for (const Run& run : runs)
+    values.push_back(of(run));
+  return values;
+}
+
+// Medians over the rounds.
+void print(const char* how, const std::vector<Run>& runs) {
+  for (std::size_t k = 0; k < kinds; ++k) {
+    const auto median = over(runs, [k](const Run& r) { return r[k].median; });
+    const auto mean = over(runs, [k](const Run& r) { return r[k].mean; });
+    const auto p999 = over(runs, [k](const Run& r) { return r[k].p999; });
+    std::printf("  %-14s %-14s median %7.0f ns   mean %7.0f ns   p99.9 %8.0f ns\n", names[k], how,
+                quantile(median, 0.5), quantile(mean, 0.5), quantile(p999, 0.5));
+  }
+}
+
+// Of the differences within a round the median, with the quartiles.
+void difference(const char* how, const std::vector<Run>& with, const std::vector<Run>& without) {
+  for (std::size_t k = 0; k < kinds; ++k) {
+    std::vector<double> median, mean;
+    for (std::size_t i = 0; i < with.size(); ++i) {
+      median.push_back(with[i][k].median - without[i][k].median);
+      mean.push_back(with[i][k].mean - without[i][k].mean);
+    }
+    std::printf("  %-14s %-14s median %5.0f ns [%.0f .. %.0f]   mean %5.0f ns [%.0f .. %.0f]\n",
+                names[k], how, quantile(median, 0.5), quantile(median, 0.25),
+                quantile(median, 0.75), quantile(mean, 0.5), quantile(mean, 0.25),
+                quantile(mean, 0.75));
+  }
+}
+
+// One run under the probe, its segments made and prefaulted in advance, as in a recorded run.
+Run recorded(const std::string& directory) {
+  hitproof::schema::SegmentPool pool;
+  if (!pool.open(directory, 24).ok()) return {};
+  pool.fill();
+  return run("/proc/self/exe", HITPROOF_PROBE_LIBRARY, directory);
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "child") == 0) return child();
-  char pattern[] = "/tmp/hitproof-probe-bench-XXXXXX";
-  const std::string directory = mkdtemp(pattern);
-  // As in a recorded run: segments are made and prefaulted in advance.
-  hitproof::schema::SegmentPool pool;
-  if (!pool.open(directory, 192).ok()) return 1;
-  pool.fill();
-  const Run bare = run("/proc/self/exe", nullptr, "");
-  const Run inert = run("/proc/self/exe", HITPROOF_PROBE_LIBRARY, "");
-  const Run probed = run("/proc/self/exe", HITPROOF_PROBE_LIBRARY, directory);
-  std::printf("one call, clock included:\n");
-  print("query, without probe", bare.query);
-  print("query, probe inert", inert.query);
-  print("query, recorded", probed.query);
-  print("empty copy, without probe", bare.copy);
-  print("empty copy, probe inert", inert.copy);
-  print("empty copy, recorded", probed.copy);
-  print("copy of 4 KiB, without probe", bare.moving);
-  print("copy of 4 KiB, probe inert", inert.moving);
-  print("copy of 4 KiB, recorded", probed.moving);
-  std::printf("a hook's record (difference to the bare call):\n");
-  const auto difference = [](const char* what, const Cost& with, const Cost& without) {
-    std::printf("  %-28s median %7.0f ns   mean %7.0f ns\n", what, with.median - without.median,
-                with.mean - without.mean);
-  };
-  difference("query", probed.query, bare.query);
-  difference("empty copy", probed.copy, bare.copy);
-  difference("copy of 4 KiB", probed.moving, bare.moving);
-  std::filesystem::remove_all(directory);
+  std::vector<Run> bare, inert, probed;
+  for (int round = 0; round < rounds; ++round) {
+    char pattern[] = "/tmp/hitproof-probe-bench-XXXXXX";
+    const std::string directory = mkdtemp(pattern);
+    // Each of the three comes first, second and last as often.
+    for (int turn = 0; turn < 3; ++turn) {
+      switch ((turn + round) % 3) {
+      case 0:
+        bare.push_back(run("/proc/self/exe", nullptr, ""));
+        break;
+      case 1:
+        inert.push_back(run("/proc/self/exe", HITPROOF_PROBE_LIBRARY, ""));
+        break;
+      default:
+        probed.push_back(recorded(directory));
+        break;
+      }
+    }
+    std::filesystem::remove_all(directory);
+  }
+  std::printf("one call, clock included, %d rounds of %d calls:\n", rounds, calls);
+  print("without probe", bare);
+  print("probe inert", inert);
+  print("recorded", probed);
+  std::printf("a hook's record (difference to the bare call of the same round):\n");
+  difference("probe inert", inert, bare);
+  difference("recorded", probed, bare);
   return 0;
 }
