@@ -40,6 +40,7 @@ using Requested = void (*)(std::uint8_t**, std::size_t*, std::size_t*);
 using Completed = void (*)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t);
 struct Cupti {
   int (*subscribe)(void**, void (*)(void*, int, std::uint32_t, const void*), void*);
+  int (*unsubscribe)(void*);
   int (*register_callbacks)(Requested, Completed);
   int (*enable)(std::uint32_t);
   int (*next_record)(std::uint8_t*, std::size_t, void**);
@@ -66,12 +67,13 @@ const char* missing_call(void* library) noexcept {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
     return function == nullptr ? name : nullptr;
   };
-  for (const char* missing : {find("cuptiSubscribe", cupti.subscribe),
-                              find("cuptiActivityRegisterCallbacks", cupti.register_callbacks),
-                              find("cuptiActivityEnable", cupti.enable),
-                              find("cuptiActivityGetNextRecord", cupti.next_record),
-                              find("cuptiActivityGetNumDroppedRecords", cupti.dropped_records),
-                              find("cuptiActivityFlushAll", cupti.flush_all)}) {
+  for (const char* missing :
+       {find("cuptiSubscribe", cupti.subscribe), find("cuptiUnsubscribe", cupti.unsubscribe),
+        find("cuptiActivityRegisterCallbacks", cupti.register_callbacks),
+        find("cuptiActivityEnable", cupti.enable),
+        find("cuptiActivityGetNextRecord", cupti.next_record),
+        find("cuptiActivityGetNumDroppedRecords", cupti.dropped_records),
+        find("cuptiActivityFlushAll", cupti.flush_all)}) {
     if (missing != nullptr) return missing;
   }
   return nullptr;
@@ -174,10 +176,16 @@ void start_cupti() noexcept {
   void* subscriber = nullptr;
   if (const int code = cupti.subscribe(&subscriber, no_callback, nullptr))
     return refuse_code("cuptiSubscribe", code);
-  if (const int code = cupti.register_callbacks(buffer_requested, buffer_completed))
-    return refuse_code("cuptiActivityRegisterCallbacks", code);
+  const char* call = "cuptiActivityRegisterCallbacks";
+  int code = cupti.register_callbacks(buffer_requested, buffer_completed);
   for (const std::uint32_t kind : {kind_memcpy, kind_memcpy_peer}) {
-    if (const int code = cupti.enable(kind)) return refuse_code("cuptiActivityEnable", code);
+    if (code != success) break;
+    call = "cuptiActivityEnable";
+    code = cupti.enable(kind);
+  }
+  if (code != success) {
+    cupti.unsubscribe(subscriber); // another tool may have more luck
+    return refuse_code(call, code);
   }
   running.store(true);
 }

@@ -189,7 +189,7 @@ int main() {
                         even("even_16MiB", 16 * mib, mib),
                         even("even_1MiB", mib, 64 * 1024)};
   // The same memory for all of them: the driver clears what is given back while the device goes on,
-  // and takes a tenth of its bandwidth from whatever is measured then.
+  // at the expense of whatever is measured then.
   std::uint64_t extent = 0;
   for (const Case& c : cases)
     extent = std::max(extent, extent_of(c));

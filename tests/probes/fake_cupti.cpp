@@ -1,8 +1,10 @@
 // Not CUPTI: its calls that the probe makes, answered as FAKE_CUPTI says: "works" gives back a
 // buffer with the copies of FAKE_CUPTI_COPIES ("1 8 1 100": kind, bytes, ...), "keeps" does not
 // give back another one. "another": another tool has CUPTI. "no_device": there is no GPU. "silent":
-// it accepts everything and gives nothing, as when a later client took the records over.
+// it accepts everything and gives nothing, as when a later client took the records over. A
+// subscription that is given back is said on stderr.
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -39,6 +41,11 @@ int cuptiSubscribe(void** subscriber, void*, void*) {
   static int one;
   *subscriber = &one;
   return is("another") ? another_subscriber : success;
+}
+
+int cuptiUnsubscribe(void*) {
+  std::fputs("fake CUPTI: unsubscribed\n", stderr);
+  return success;
 }
 
 int cuptiActivityRegisterCallbacks(Requested r, Completed c) {
