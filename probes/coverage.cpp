@@ -115,14 +115,18 @@ void flush_coverage() noexcept {
     if (get(c.calls) == 0 && get(c.dropped) == 0) continue;
     write_coverage(counter_names[i], get(c.calls), get(c.bytes), true, get(c.dropped));
   }
-  {
-    const LockGuard guard(unknown_lock);
+  // A signal handler that ends the program may have come in while its own thread held the lock.
+  constexpr int tries = 10000;
+  if (unknown_lock.lock_within(tries)) {
     for (std::size_t i = 0; i < unknown_used; ++i) {
       char name[48];
       std::snprintf(name, sizeof name, "%s%s",
                     moves_bytes(unknown[i].name) ? "path:" : "lookup:", unknown[i].name);
       write_coverage(name, get(unknown[i].lookups), 0, false, 0);
     }
+    unknown_lock.unlock();
+  } else {
+    write_coverage("lookup:others", 0, 0, false, 1);
   }
   if (get(unknown_beyond) != 0) write_coverage("lookup:others", get(unknown_beyond), 0, false, 0);
   // Last, and written by every process that comes this far: it ended in order, and this is the sum.

@@ -28,6 +28,7 @@ Settings current;
 SpinLock starting;
 std::atomic<bool> hooks_written{false}, forks_watched{false}, ambiguous{false};
 std::atomic<std::uint64_t> libraries_seen{0};
+std::atomic<pid_t> recorded{0}; // the process whose recording it is
 
 std::uint64_t number(const char* name) noexcept {
   const char* text = std::getenv(name);
@@ -136,6 +137,7 @@ void start_recording() noexcept {
       write_process_record(announced_role());
       meta("probe.version", HITPROOF_VERSION);
       write_environment();
+      recorded.store(getpid(), std::memory_order_relaxed);
       activity.store(Activity::recording, std::memory_order_release);
     }
   }
@@ -230,4 +232,18 @@ __attribute__((destructor)) void at_exit() {
 }
 
 } // namespace
+
+void flush_before_leaving(bool cupti) noexcept {
+  // A forked child that has recorded nothing begins no recording for its last moment. A child of
+  // vfork() has its parent's memory, and its parent's counters in it. A signal handler inside a
+  // call of the program's, or of the probe's own, may stand in the way of its own locks.
+  if (activity.load(std::memory_order_acquire) != Activity::recording ||
+      recorded.load(std::memory_order_relaxed) != getpid() || thread_state.depth != 0)
+    return;
+  const int before = errno;
+  if (cupti) flush_cupti();
+  flush_coverage();
+  errno = before;
+}
+
 } // namespace hitproof::probes

@@ -50,6 +50,10 @@ void write_process_record(const Role& role) noexcept;
 // Writes the table of hook ids once, when the process first shows that it uses CUDA.
 void write_hook_records_once() noexcept;
 
+// Where this process records, and is not a child in its parent's memory: writes the counters, as at
+// its end, with `cupti` CUPTI's too. Leaves errno.
+void flush_before_leaving(bool cupti) noexcept;
+
 // In a forked child: what each part has to forget (threads that are gone, locks they held).
 void forget_counters_after_fork() noexcept;
 void forget_transfers_after_fork() noexcept;

@@ -13,6 +13,14 @@ class SpinLock {
     while (held_.exchange(true, std::memory_order_acquire))
       sched_yield();
   }
+  // Gives up after `tries`.
+  bool lock_within(int tries) noexcept {
+    while (held_.exchange(true, std::memory_order_acquire)) {
+      if (--tries <= 0) return false;
+      sched_yield();
+    }
+    return true;
+  }
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
   void reset() noexcept { unlock(); }
 

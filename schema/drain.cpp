@@ -102,6 +102,7 @@ Status Drain::Impl::move_segment(const DrainState::Key& key, JournalReader& read
   DrainState::Progress progress = state.progress(key);
   // A thread's next segment continues where this drain left its last one.
   if (reader.position() == 0) reader.seek(0, progress.last_seq);
+  const std::uint32_t thread = state.thread_number(key);
   const std::uint32_t from = reader.position();
   const std::uint64_t gaps = reader.gaps();
   const std::uint64_t damaged = reader.damaged();
@@ -121,7 +122,7 @@ Status Drain::Impl::move_segment(const DrainState::Key& key, JournalReader& read
     Status inserted = need_transaction();
     if (inserted.ok())
       inserted =
-          recording.insert(slot->type, slot->payload, {key.pid, key.tid, slot->seq, slot->t_ns});
+          recording.insert(slot->type, slot->payload, {key.pid, thread, slot->seq, slot->t_ns});
     if (!inserted.ok()) return inserted;
     ++progress.records;
     ++*moved;

@@ -1,6 +1,10 @@
 #include "schema/drain_state.h"
 
+#include "schema/journal_format.h"
+
 #include <algorithm>
+#include <tuple>
+#include <vector>
 
 namespace hitproof::schema {
 
@@ -15,7 +19,27 @@ Status DrainState::load(Recording& recording) {
     const auto u64 = [&](int column) { return static_cast<std::uint64_t>(rows->integer(column)); };
     note({u32(0), u32(1), u32(2), u64(3)}, {u32(4), u32(8), u64(5), u64(6), u64(7), u64(9)});
   }
+  // As they were given out: an earlier life of a process wrote before a later one.
+  std::vector<Thread> threads;
+  for (const auto& [thread, progress] : threads_)
+    threads.push_back(thread);
+  std::sort(threads.begin(), threads.end(), [](const Thread& a, const Thread& b) {
+    return std::tie(a.start_ns, a.pid, a.tid) < std::tie(b.start_ns, b.pid, b.tid);
+  });
+  for (const Thread& thread : threads)
+    number_of(thread);
   return rows->status();
+}
+
+std::uint32_t DrainState::number_of(const Thread& thread) {
+  const auto [it, added] = numbers_.try_emplace(thread, thread.tid);
+  while (added && !taken_.emplace(thread.pid, it->second).second)
+    it->second += thread_number_step;
+  return it->second;
+}
+
+std::uint32_t DrainState::thread_number(const Key& key) {
+  return number_of({key.pid, key.tid, key.start_ns});
 }
 
 DrainState::Progress DrainState::progress(const Key& key) const {

@@ -7,6 +7,8 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <set>
+#include <utility>
 
 namespace hitproof::schema {
 
@@ -32,6 +34,10 @@ class DrainState {
   Status load(Recording& recording);
   // Of a segment not seen before: nothing read, last_seq that of the thread's earlier segments.
   Progress progress(const Key& key) const;
+  // The thread number of the rows: the journal's own, but where an earlier journal of another life
+  // of the process (before an exec, or of a process that had the same id) has that one, a higher
+  // one, so that process, thread and sequence number name one row.
+  std::uint32_t thread_number(const Key& key);
   // Precondition: inside a transaction.
   Status store(Recording& recording, const Key& key, const Progress& progress);
 
@@ -50,9 +56,12 @@ class DrainState {
     auto operator<=>(const Thread&) const = default;
   };
   void note(const Key& key, const Progress& progress);
+  std::uint32_t number_of(const Thread& thread);
 
   std::map<Key, Progress> segments_;
-  std::map<Thread, Progress> threads_; // last_seq and dropped of the thread
+  std::map<Thread, Progress> threads_;                      // last_seq and dropped of the thread
+  std::map<Thread, std::uint32_t> numbers_;                 // given out so far
+  std::set<std::pair<std::uint32_t, std::uint32_t>> taken_; // pid and number
   std::uint64_t records_ = 0;
   std::uint64_t gaps_ = 0;
   std::uint64_t damaged_ = 0;

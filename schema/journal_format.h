@@ -19,6 +19,9 @@ inline constexpr char journal_magic[8] = {'H', 'P', 'J', 'R', 'N', 'L', '0', '1'
 inline constexpr char control_magic[8] = {'H', 'P', 'C', 'T', 'R', 'L', '0', '1'};
 inline constexpr std::size_t journal_header_bytes = 4096;
 inline constexpr std::size_t journal_segment_bytes = 1u << 20;
+// Between the numbers of journals that would have the same one: no thread id of Linux has this bit
+// or a higher one.
+inline constexpr std::uint32_t thread_number_step = 1u << 22;
 
 struct Slot {
   std::uint64_t t_ns;

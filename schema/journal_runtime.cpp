@@ -183,14 +183,12 @@ void JournalRuntime::restart(JournalWriter& writer) noexcept {
 
 std::uint32_t JournalRuntime::free_number(const JournalWriter& writer, std::uint32_t tid) noexcept {
   // A thread that has ended leaves its number to its journal, and the kernel gives it out again.
-  // No thread id of Linux has this bit or a higher one.
-  constexpr std::uint32_t step = 1u << 22;
   for (const JournalWriter* other = guard()->all; other != nullptr;) {
     if (other == &writer || other->tid_ != tid) {
       other = other->next_;
       continue;
     }
-    tid += step;
+    tid += thread_number_step;
     other = guard()->all;
   }
   return tid;

@@ -2,12 +2,23 @@
 -- violation.
 -- Run: sqlite3 data/recording.sqlite < crosscheck.sql
 WITH
-counter AS ( -- counters grow; the newest row of each counts
-  SELECT process, name, MAX(installed) AS installed, MAX(calls) AS calls, MAX(bytes) AS bytes,
-         MAX(dropped) AS dropped, MAX(t_ns) AS t_ns
-  FROM coverage WHERE name LIKE 'cupti:%' GROUP BY process, name),
+life AS ( -- an exec begins another in the same process, as does a process that is given an old id
+  SELECT process, t_ns AS began, LEAD(t_ns) OVER (PARTITION BY process ORDER BY t_ns) AS next_began
+  FROM meta WHERE name = 'probe.version'),
+of_life AS ( -- counters grow; in a life the newest row of each counts
+  SELECT c.process, l.began, c.name, MAX(c.installed) AS installed, MAX(c.bytes) AS bytes,
+         MAX(c.dropped) AS dropped, MAX(c.t_ns) AS t_ns
+  FROM coverage c LEFT JOIN life l ON l.process = c.process AND c.t_ns >= l.began
+                                  AND (l.next_began IS NULL OR c.t_ns < l.next_began)
+  WHERE c.name LIKE 'cupti:%' GROUP BY c.process, l.began, c.name),
+counter AS (
+  SELECT process, name, MIN(installed) AS installed, SUM(bytes) AS bytes, SUM(dropped) AS dropped,
+         MAX(t_ns) AS t_ns, COUNT(*) AS lives
+  FROM of_life GROUP BY process, name),
 session AS (SELECT * FROM counter WHERE name = 'cupti:session'),
-asked AS (SELECT DISTINCT process FROM meta WHERE name = 'env:HITPROOF_CUPTI' AND value = '1'),
+asked AS (
+  SELECT process, COUNT(*) AS lives FROM meta WHERE name = 'env:HITPROOF_CUPTI' AND value = '1'
+  GROUP BY process),
 used AS ( -- processes that reached a device at all
   SELECT DISTINCT process FROM copy UNION SELECT DISTINCT process FROM memory
   UNION SELECT DISTINCT process FROM order_op),
@@ -38,4 +49,4 @@ SELECT 'activity_dropped', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process
 UNION ALL
 SELECT 'session_missing', 'inconclusive', NULL, NULL, NULL, NULL, NULL, a.process, NULL, NULL, NULL
   FROM asked a JOIN used u ON u.process = a.process
-  LEFT JOIN session s ON s.process = a.process WHERE s.process IS NULL;
+  LEFT JOIN session s ON s.process = a.process WHERE COALESCE(s.lives, 0) < a.lives;

@@ -41,7 +41,18 @@ counter AS ( -- counters grow; the newest row of each counts
   SELECT process, name, MAX(installed) AS installed, MAX(calls) AS calls, MAX(bytes) AS bytes,
          MAX(dropped) AS dropped, MAX(t_ns) AS t_ns
   FROM coverage GROUP BY process, name),
-covered AS (SELECT DISTINCT process FROM coverage)
+covered AS (SELECT DISTINCT process FROM coverage),
+life AS ( -- an exec begins another in the same process, as does a process that is given an old id
+  SELECT process, t_ns AS began, LEAD(t_ns) OVER (PARTITION BY process ORDER BY t_ns) AS next_began
+  FROM meta WHERE name = 'probe.version'),
+uncovered AS (
+  SELECT p.process, p.role, p.t_ns FROM process p LEFT JOIN covered c ON c.process = p.process
+  WHERE c.process IS NULL
+  UNION ALL
+  SELECT l.process, '', MIN(l.began) FROM life l JOIN covered d ON d.process = l.process
+  LEFT JOIN coverage c ON c.process = l.process AND c.t_ns >= l.began
+                      AND (l.next_began IS NULL OR c.t_ns < l.next_began)
+  GROUP BY l.process, l.began HAVING COUNT(c.process) = 0)
 SELECT 'records_missing' AS violation, 'inconclusive' AS effect, NULL AS at_ns, NULL AS rank, NULL AS transfer,
        NULL AS request, NULL AS entry, process AS process, NULL AS op, CAST(last AS VARCHAR(40)) AS expected,
        CAST(different AS VARCHAR(40)) AS actual
@@ -71,8 +82,8 @@ SELECT 'process_died', 'inconclusive', NULL, NULL, NULL, NULL, NULL, pid, NULL, 
        CAST(CASE WHEN signal <> 0 THEN signal ELSE status END AS VARCHAR(40))
   FROM process_exit WHERE signal <> 0 OR status <> 0
 UNION ALL
-SELECT 'coverage_missing', 'inconclusive', MIN(p.t_ns), NULL, NULL, NULL, NULL, p.process, NULL, MAX(p.role), NULL
-  FROM process p LEFT JOIN covered c ON c.process = p.process WHERE c.process IS NULL GROUP BY p.process
+SELECT 'coverage_missing', 'inconclusive', MIN(t_ns), NULL, NULL, NULL, NULL, process, NULL, MAX(role), NULL
+  FROM uncovered GROUP BY process
 UNION ALL
 SELECT 'blind_path_used', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, name, CAST(calls AS VARCHAR(40))
   FROM counter WHERE name LIKE 'path:%' AND installed = 1 AND calls > 0

@@ -42,6 +42,11 @@ std::vector<Mutation> mutations_of_evidence() {
       {"evidence_no_counters", "evidence", "coverage_missing", inconclusive,
        "a rank's coverage counters are dropped",
        "DELETE FROM coverage WHERE process = " RANK_PROCESS},
+      {"evidence_replaced_without_counters", "evidence", "coverage_missing", inconclusive,
+       "a rank's program is replaced by another one, whose counters are not there",
+       "INSERT INTO meta (process, thread, seq, t_ns, name, value) SELECT process, process + "
+       "50000000, 1, MAX(t_ns) + 1, 'probe.version', 'selftest' FROM coverage WHERE process "
+       "= " RANK_PROCESS " GROUP BY process"},
       {"evidence_blind_path", "evidence", "blind_path_used", inconclusive,
        "a path was used that cannot be observed",
        "UPDATE coverage SET calls = 2, installed = 1 WHERE name LIKE 'path:%'"},

@@ -18,6 +18,15 @@
   " ELSE 0 END, 1, 0 FROM copy WHERE direction < 3 AND result = 0 GROUP BY process, direction; "   \
   "DROP TABLE counting"
 
+// Another program takes each process over: from then on it is asked to count anew.
+#define REPLACED                                                                                   \
+  "INSERT INTO meta (process, thread, seq, t_ns, name, value) SELECT process, process + "          \
+  "60000000, 1, MAX(t_ns) + 1, 'probe.version', 'selftest' FROM coverage WHERE name = "            \
+  "'cupti:session' GROUP BY process; "                                                             \
+  "INSERT INTO meta (process, thread, seq, t_ns, name, value) SELECT process, process + "          \
+  "60000000, 2, MAX(t_ns) + 1, 'env:HITPROOF_CUPTI', '1' FROM coverage WHERE name = "              \
+  "'cupti:session' GROUP BY process"
+
 // One kernel choice of one rank.
 #define ONE_CHOICE "rank = " LAST_RANK " AND name = (SELECT MIN(name) FROM profile)"
 
@@ -253,6 +262,19 @@ std::vector<Mutation> mutations_of_studies() {
        "CUPTI counted the same bytes",
        CUPTI_COUNTERS("0"),
        {.needs = &not_cross_checked, .may_change = counters_shown()}},
+      {"crosscheck_harmless_replaced",
+       "crosscheck",
+       "",
+       silence,
+       "CUPTI counted the same bytes, in two programs of a process one after the other",
+       CUPTI_COUNTERS("-2048") "; " REPLACED
+                               "; INSERT INTO coverage (process, thread, seq, t_ns, name, calls, "
+                               "bytes, installed, dropped) SELECT process, process + 60000000, "
+                               "CASE name WHEN 'cupti:session' THEN 3 ELSE 4 END, MAX(t_ns) + 2, "
+                               "name, 1, CASE name WHEN 'cupti:h2d' THEN 2048 ELSE 0 END, 1, 0 "
+                               "FROM coverage WHERE name IN ('cupti:session', 'cupti:h2d') GROUP "
+                               "BY process, name",
+       {.needs = &not_cross_checked, .may_change = counters_shown()}},
       {"crosscheck_a_copy_the_ledger_lacks",
        "crosscheck",
        "bytes_differ",
@@ -280,6 +302,13 @@ std::vector<Mutation> mutations_of_studies() {
        inconclusive,
        "CUPTI lost records",
        CUPTI_COUNTERS("0") "; UPDATE coverage SET dropped = 3 WHERE name = 'cupti:session'",
+       {.needs = &not_cross_checked}},
+      {"crosscheck_replaced_without_counters",
+       "crosscheck",
+       "session_missing",
+       inconclusive,
+       "CUPTI's counters of a program that took the process over are dropped",
+       CUPTI_COUNTERS("0") "; " REPLACED,
        {.needs = &not_cross_checked}},
       {"crosscheck_process_without_counters",
        "crosscheck",

@@ -38,11 +38,11 @@ constexpr int abort_code = 128 + 6, kill_code = 128 + 9;
 INSTANTIATE_TEST_SUITE_P(Subjects, HostProgram,
                          testing::Values(Case{"idle", 3}, Case{"threads", 0}, Case{"children", 0},
                                          Case{"short_threads", 0}, Case{"replaced", 0},
-                                         Case{"gone", 5}, Case{"killed", kill_code},
-                                         Case{"thrown", abort_code}, Case{"error_number", 0},
-                                         Case{"captured", 0}, Case{"two_processes", 0},
-                                         Case{"by_dlsym", 0}, Case{"by_proc_address", 0},
-                                         Case{"absent_name", 0}),
+                                         Case{"replaced_in_children", 0}, Case{"gone", 5},
+                                         Case{"killed", kill_code}, Case{"thrown", abort_code},
+                                         Case{"error_number", 0}, Case{"captured", 0},
+                                         Case{"two_processes", 0}, Case{"by_dlsym", 0},
+                                         Case{"by_proc_address", 0}, Case{"absent_name", 0}),
                          [](const auto& i) { return std::string(i.param.scenario); });
 
 TEST(Process, WithoutCudaHasItsRecordAndNothingElse) {
@@ -102,15 +102,38 @@ TEST(Process, ChildrenWriteJournalsOfTheirOwn) {
   EXPECT_EQ(r.coverage("cudaMemcpy").calls, 2u);
 }
 
+std::vector<schema::rec::coverage> counters(const Recorded& r, const char* name) {
+  std::vector<schema::rec::coverage> rows;
+  for (const auto& c : r.all<schema::rec::coverage>(r.pid)) {
+    if (schema::get_text(c.name) == name) rows.push_back(c);
+  }
+  return rows;
+}
+
 TEST(Process, ExecKeepsBothLivesOfThePid) {
   const Recorded r = run({"replaced"});
   EXPECT_EQ(r.all<schema::rec::process>().size(), 2u);
   EXPECT_EQ(r.all<schema::rec::copy>().size(), 1u + 8u);
+  EXPECT_EQ(counters(r, "hooks").size(), 2u) << "both say what they could not see";
+  const auto copies = counters(r, "cudaMemcpy");
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_EQ(copies[0].calls, 1u);
+}
+
+// A child in its parent's memory must not write its parent's counters, and a failed exec goes on.
+TEST(Process, ChildrenThatAreReplacedLeaveTheParentsCounters) {
+  const Recorded r = run({"replaced_in_children"});
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(counters(r, "hooks").size(), 2u) << "before the exec that failed, and at the end";
+  EXPECT_EQ(counters(r, "cudaMemcpy").back().calls, 1u);
 }
 
 TEST(Process, WhatWasWrittenBeforeTheEndIsThere) {
   for (const char* scenario : {"gone", "killed", "thrown"}) {
-    EXPECT_EQ(run({scenario}).all<schema::rec::copy>().size(), 1u) << scenario;
+    const Recorded r = run({scenario});
+    EXPECT_EQ(r.all<schema::rec::copy>().size(), 1u) << scenario;
+    // Who ends by _exit has still said what it could not see; who is killed has not.
+    EXPECT_EQ(counters(r, "hooks").size(), scenario == std::string("gone") ? 1u : 0u) << scenario;
   }
 }
 

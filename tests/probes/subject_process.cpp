@@ -103,6 +103,63 @@ int replaced(int, char** argv) {
   return 92;
 }
 
+// Every way to replace a program, in children that share their parent's memory and in such that do
+// not; and attempts that fail.
+int replaced_in_children(int, char**) {
+  small_copy();
+  char shell[] = "sh", option[] = "-c", script[] = "exit $SUBJECT_STATUS",
+       status[] = "SUBJECT_STATUS=7";
+  char* const arguments[] = {shell, option, script, nullptr};
+  char* const environment[] = {status, nullptr};
+  setenv("SUBJECT_STATUS", "5", 1);
+  constexpr int ways = 9;
+  constexpr int expected[ways] = {5, 5, 7, 5, 5, 7, 7, 7, 7};
+  const auto replace = [&](int way) {
+    switch (way) {
+    case 0:
+      return execl("/bin/sh", shell, option, script, static_cast<char*>(nullptr));
+    case 1:
+      return execlp("sh", shell, option, script, static_cast<char*>(nullptr));
+    case 2:
+      return execle("/bin/sh", shell, option, script, static_cast<char*>(nullptr), environment);
+    case 3:
+      return execv("/bin/sh", arguments);
+    case 4:
+      return execvp("sh", arguments);
+    case 5:
+      return execvpe("sh", arguments, environment);
+    case 6:
+      return execve("/bin/sh", arguments, environment);
+    case 7:
+      return fexecve(open("/bin/sh", O_RDONLY), arguments, environment);
+    default:
+      return execveat(AT_FDCWD, "/bin/sh", arguments, environment, 0);
+    }
+  };
+  for (int way = 0; way < ways; ++way) {
+    for (const bool shares_memory : {false, true}) {
+      const pid_t child = shares_memory ? vfork() : fork();
+      if (child == 0) {
+        replace(way);
+        _exit(99);
+      }
+      int ended = 0;
+      waitpid(child, &ended, 0);
+      if (!WIFEXITED(ended) || WEXITSTATUS(ended) != expected[way]) return 100 + way;
+    }
+  }
+  const pid_t child = vfork();
+  if (child == 0) {
+    execv("/no/such/program", arguments);
+    _exit(9);
+  }
+  int ended = 0;
+  waitpid(child, &ended, 0);
+  if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 9) return 98;
+  errno = 0;
+  return execv("/no/such/program", arguments) == -1 && errno == ENOENT ? 0 : 97;
+}
+
 int gone(int, char**) {
   small_copy();
   _exit(5);
@@ -188,6 +245,7 @@ const Scenario process_scenarios[] = {{"idle", idle},
                                       {"short_threads", short_threads},
                                       {"children", children},
                                       {"replaced", replaced},
+                                      {"replaced_in_children", replaced_in_children},
                                       {"gone", gone},
                                       {"killed", killed},
                                       {"thrown", thrown},

@@ -114,6 +114,37 @@ TEST_F(DrainTest, SegmentsGoInTheOrderOfTheirNumbers) {
   EXPECT_EQ(drain.gaps(), 0u);
 }
 
+// A program that replaces another by exec begins its journals anew, in the same process and thread;
+// to begin anew in the same folder does the same.
+TEST_F(DrainTest, LivesOfOneProcessHaveThreadNumbersOfTheirOwn) {
+  Recording recording = make();
+  const auto life = [&](std::uint64_t n) {
+    JournalWriter::use_directory(dir_.path().c_str());
+    write_numbers(n);
+  };
+  const auto self = static_cast<std::uint32_t>(getpid());
+  {
+    Drain drain(dir_.path(), recording, 0);
+    life(3);
+    drain.poll();
+    life(5);
+    life(journal_segment_slots + 2);
+    EXPECT_EQ(drain.poll(), 5u + journal_segment_slots + 2);
+  }
+  // A recorder that goes on where another one was killed gives out the same numbers.
+  Drain drain(dir_.path(), recording, 0);
+  for (int i = 0; i < 4; ++i)
+    journal(rec::wait{.transfer = journal_segment_slots + 2u + static_cast<unsigned>(i)});
+  life(7);
+  ASSERT_TRUE(drain.finish().ok());
+  EXPECT_EQ(drain.records(), 3u + 5 + journal_segment_slots + 6 + 7);
+  EXPECT_EQ(drain.gaps(), 0u);
+  expect_sequence(recording, self, 3);
+  expect_sequence(recording, self + thread_number_step, 5);
+  expect_sequence(recording, self + 2 * thread_number_step, journal_segment_slots + 6);
+  expect_sequence(recording, self + 3 * thread_number_step, 7);
+}
+
 TEST_F(DrainTest, DeletesASegmentOnlyWhenItIsDone) {
   Recording recording = make();
   Drain drain(dir_.path(), recording, 0);
