@@ -24,6 +24,7 @@
 namespace {
 
 constexpr int rounds = 15, calls = 20000, warm = 2000;
+constexpr std::uint64_t warm_ns = 50'000'000; // longer than the probe's clock takes to settle
 constexpr const char* names[] = {"query", "empty copy", "copy of 4 KiB"};
 constexpr std::size_t kinds = 3; // of calls
 
@@ -42,7 +43,8 @@ std::uint64_t processor_ns() {
 // `rest` runs after every 256 calls and is not counted.
 template <class Call, class Rest> Cost measure(Call call, Rest rest) {
   std::vector<std::uint32_t> ns(calls);
-  for (int i = 0; i < warm; ++i) {
+  const std::uint64_t began = hitproof::schema::now();
+  for (int i = 0; i < warm || hitproof::schema::now() - began < warm_ns; ++i) {
     call();
     if (i % 256 == 0) rest();
   }
@@ -152,7 +154,7 @@ void difference(const char* how, const std::vector<Run>& with, const std::vector
 // One run under the probe, its segments made and prefaulted in advance, as in a recorded run.
 Run recorded(const std::string& directory) {
   hitproof::schema::SegmentPool pool;
-  if (!pool.open(directory, 24).ok()) return {};
+  if (!pool.open(directory, 160).ok()) return {};
   pool.fill();
   return run("/proc/self/exe", HITPROOF_PROBE_LIBRARY, directory);
 }
