@@ -40,6 +40,9 @@ TEST_P(RealEngine, WithoutAnAdapterTheVerdictIsInconclusive) {
   EXPECT_EQ(code, expected()["exit"]);
   EXPECT_EQ(audit["verdict"], expected()["audit"]["verdict"]);
   EXPECT_FALSE(audit["pages"]["missing"].empty());
+  const nlohmann::json rules = expected().value("rules", nlohmann::json::object());
+  for (const auto& [rule, verdict] : rules.items())
+    EXPECT_EQ(rule_verdict(audit, rule), verdict) << rule;
 }
 
 // The control: with one copy less the facts are no longer the same.
@@ -54,8 +57,32 @@ TEST_P(RealEngine, AMissingCopyIsSeen) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Archives, RealEngine,
-                         testing::Values("h200-vllm-lmcache", "h200-vllm-offloading"),
+                         testing::Values("h200-vllm-lmcache", "h200-vllm-lmcache-crosscheck",
+                                         "h200-vllm-offloading"),
                          name_of_archive);
+
+// What the engine generated, in runs of one day: the same with the probe and without it, and, with
+// LMCache's fault at 3 x 256 tokens, not what it had generated before.
+TEST(RealEngineTokens, AreTheSameWithTheProbe) {
+  std::ifstream file(std::filesystem::path(HITPROOF_GOLDEN_DIR) / "h200-vllm-tokens.json");
+  const auto all = nlohmann::json::parse(file);
+  for (const char* connector : {"lmcache", "offloading"}) {
+    const auto& runs = all[connector];
+    const auto& bare = runs["without the probe"];
+    EXPECT_EQ(bare.size(), 12u) << "three prompts: cold, repeated, twice reloaded";
+    EXPECT_GE(runs.size(), 2u);
+    for (const auto& [mode, generated] : runs.items())
+      EXPECT_EQ(generated, bare) << connector << ", " << mode;
+    for (const char* length : {"767", "768", "769"}) {
+      const bool faulty = connector == std::string("lmcache") && length == std::string("768");
+      for (const char* again : {"local", "reload", "reload2_"})
+        EXPECT_EQ(bare[again + std::string(length)]["ids"] !=
+                      bare["cold" + std::string(length)]["ids"],
+                  faulty)
+            << connector << ' ' << again << length;
+    }
+  }
+}
 
 } // namespace
 } // namespace hitproof::e2e
