@@ -300,5 +300,8 @@ class Judge:
             return
         self.collect(rule, "crosscheck")
         rule.observations = self.number(
-            "SELECT SUM(c) FROM (SELECT MAX(calls) AS c FROM coverage WHERE name IN ('cupti:h2d', 'cupti:d2h', "
-            "'cupti:d2d') GROUP BY process, name) s")
+            "SELECT SUM(n) FROM (SELECT MAX(c.calls) AS n FROM coverage c LEFT JOIN (SELECT process, t_ns AS "
+            "began, LEAD(t_ns) OVER (PARTITION BY process ORDER BY t_ns) AS next_began FROM meta WHERE name = "
+            "'probe.version') l ON l.process = c.process AND c.t_ns >= l.began AND (l.next_began IS NULL OR "
+            "c.t_ns < l.next_began) WHERE c.name IN ('cupti:h2d', 'cupti:d2h', 'cupti:d2d') "
+            "GROUP BY c.process, l.began, c.name) s")
