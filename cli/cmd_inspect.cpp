@@ -1,4 +1,5 @@
 // hitproof inspect: what is in an archive, whether it is complete, and what it could not see.
+#include "audit/counters.h"
 #include "cli/output.h"
 #include "cli/recovery.h"
 #include "cli/report_output.h"
@@ -67,10 +68,8 @@ const Part parts[] = {
      "e.rank ORDER BY e.rank"},
     {"paths", "Calls and paths seen",
      "SELECT name, SUM(calls) AS calls, SUM(bytes) AS bytes, SUM(dropped) AS dropped, "
-     "MAX(installed) AS hooked FROM "
-     "(SELECT process, name, MAX(calls) AS calls, MAX(bytes) AS bytes, MAX(dropped) AS dropped, "
-     "MAX(installed) AS installed "
-     "FROM coverage GROUP BY process, name) GROUP BY name HAVING SUM(calls) > 0 OR SUM(dropped) > "
+     "MAX(installed) AS hooked FROM " HITPROOF_NEWEST_COUNTERS
+     " GROUP BY name HAVING SUM(calls) > 0 OR SUM(dropped) > "
      "0 ORDER BY SUM(calls) DESC"},
     {"copies", "Copies between host and device by process and size (the twelve largest sums)",
      "SELECT c.process, COALESCE((SELECT MAX(p.role) FROM process p WHERE p.process = c.process "

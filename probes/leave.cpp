@@ -41,7 +41,7 @@ constinit Next<int (*)(const char*, Strings, Strings)> next_execve("execve"),
     next_execvpe("execvpe");
 constinit Next<int (*)(int, Strings, Strings)> next_fexecve("fexecve");
 constinit Next<int (*)(int, const char*, Strings, Strings, int)> next_execveat("execveat");
-constinit Next<void (*)(int)> next__exit("_exit"), next__Exit("_Exit");
+constinit Next<void (*)(int)> next_exit_now("_exit"), next_Exit_now("_Exit");
 
 __attribute__((constructor)) void look_up() {
   next_execve.function();
@@ -50,8 +50,8 @@ __attribute__((constructor)) void look_up() {
   next_execvpe.function();
   next_fexecve.function();
   next_execveat.function();
-  next__exit.function();
-  next__Exit.function();
+  next_exit_now.function();
+  next_Exit_now.function();
 }
 
 [[noreturn]] void end(Next<void (*)(int)>& next, int status) noexcept {
@@ -128,5 +128,5 @@ HITPROOF_LISTED(execlp, file, , go_on(next_execvp, file, arguments))
 HITPROOF_LISTED(execle, path, char* const* const environment = va_arg(list, char* const*),
                 go_on(next_execve, path, arguments, environment))
 
-HITPROOF_EXPORT [[noreturn]] void _exit(int status) { end(next__exit, status); }
-HITPROOF_EXPORT [[noreturn]] void _Exit(int status) noexcept { end(next__Exit, status); }
+HITPROOF_EXPORT [[noreturn]] void _exit(int status) { end(next_exit_now, status); }
+HITPROOF_EXPORT [[noreturn]] void _Exit(int status) noexcept { end(next_Exit_now, status); }

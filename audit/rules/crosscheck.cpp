@@ -1,4 +1,5 @@
 // Rule crosscheck: a second instrument counted the same bytes as the ledger.
+#include "audit/counters.h"
 #include "audit/rule.h"
 #include "audit/trace.h"
 
@@ -43,18 +44,12 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
   }
   collect(context, rule, "crosscheck", report);
   say_why_it_was_refused(context, report);
-  // Counters grow within a life of a process: until another program takes it over.
-  const auto sum_over_lives = [](const char* column, const std::string& names) {
-    return "SELECT SUM(n) FROM (SELECT MAX(c." + std::string(column) +
-           ") AS n FROM coverage c LEFT JOIN (SELECT process, t_ns AS began, LEAD(t_ns) OVER "
-           "(PARTITION BY process ORDER BY t_ns) AS next_began FROM meta WHERE name = "
-           "'probe.version') l ON l.process = c.process AND c.t_ns >= l.began AND (l.next_began IS "
-           "NULL OR c.t_ns < l.next_began) WHERE c.name IN (" +
-           names + ") GROUP BY c.process, l.began, c.name)";
+  const auto sum = [](const char* column, const std::string& names) {
+    return "SELECT SUM(" + std::string(column) +
+           ") FROM " HITPROOF_NEWEST_COUNTERS " WHERE name IN (" + names + ")";
   };
   const auto cupti = [&](const char* figure, const std::string& name) {
-    return counted(context, "crosscheck.sql", figure,
-                   sum_over_lives("bytes", "'cupti:" + name + "'"));
+    return counted(context, "crosscheck.sql", figure, sum("bytes", "'cupti:" + name + "'"));
   };
   const auto ledger = [&](const char* figure, int direction) {
     return counted(context, "crosscheck.sql", figure,
@@ -62,7 +57,7 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
                        " AND result = 0");
   };
   Figure activities = counted(context, "crosscheck.sql", "activities",
-                              sum_over_lives("calls", "'cupti:h2d', 'cupti:d2h', 'cupti:d2d'"));
+                              sum("calls", "'cupti:h2d', 'cupti:d2h', 'cupti:d2d'"));
   report.observations = std::get<std::int64_t>(activities.value);
   report.observed = activities.trace;
   report.figures = {

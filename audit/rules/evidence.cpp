@@ -1,4 +1,5 @@
 // Rule evidence: whether the recording is complete, unchanged and says what it cannot see.
+#include "audit/counters.h"
 #include "audit/rule.h"
 #include "audit/trace.h"
 #include "schema/archive.h"
@@ -200,12 +201,10 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
       number("processes", "SELECT COUNT(DISTINCT process) FROM process"),
       {"archive_problems", problems, {"hitproof verify " + context.dir(), "", ""}},
       number("hooks", "SELECT COUNT(DISTINCT name) FROM coverage WHERE installed = 1"),
-      number("calls",
-             "SELECT SUM(c) FROM (SELECT MAX(calls) AS c FROM coverage GROUP BY process, name)"),
-      number("dropped",
-             "SELECT COALESCE((SELECT SUM(d) FROM (SELECT MAX(dropped) AS d FROM coverage GROUP BY "
-             "process, name)), 0) + COALESCE((SELECT CAST(value AS INTEGER) FROM recording WHERE "
-             "key = 'dropped'), 0)"),
+      number("calls", "SELECT SUM(calls) FROM " HITPROOF_NEWEST_COUNTERS),
+      number("dropped", "SELECT COALESCE((SELECT SUM(dropped) FROM " HITPROOF_NEWEST_COUNTERS
+                        "), 0) + COALESCE((SELECT CAST(value AS INTEGER) FROM recording WHERE "
+                        "key = 'dropped'), 0)"),
       number("gaps", "SELECT SUM(gaps) FROM journal_file"),
       number("blind_paths", "SELECT COUNT(DISTINCT name) FROM coverage WHERE name LIKE 'path:%' "
                             "AND installed = 1 AND calls > 0"),

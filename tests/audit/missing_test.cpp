@@ -289,5 +289,27 @@ TEST(Missing, BytesThatAreNoTextDoNotBreakTheJson) {
   EXPECT_EQ(report.verdict, Verdict::fail);
 }
 
+// A program that takes a process over counts from zero: what both counted is added.
+TEST(Missing, CountersOfReplacedProgramsAreAdded) {
+  ScratchDir dir;
+  copy_good_study(dir.path());
+  const Report before = audit_or_throw(dir.path());
+  change(
+      dir.path(),
+      "INSERT INTO meta (process, thread, seq, t_ns, name, value) SELECT process, process + "
+      "50000000, 1, MAX(t_ns) + 1, 'probe.version', 'other' FROM coverage GROUP BY process; "
+      "INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, installed, dropped) "
+      "SELECT process, process + 50000000, 2, MAX(t_ns) + 1, MIN(name), 1, 0, 1, 2 FROM "
+      "coverage GROUP BY process");
+  const Report after = audit_or_throw(dir.path());
+  const auto processes = before.rule("evidence")->figure("processes");
+  ASSERT_GT(processes, 0);
+  EXPECT_EQ(after.rule("evidence")->figure("calls"),
+            before.rule("evidence")->figure("calls") + processes);
+  EXPECT_EQ(after.rule("evidence")->figure("dropped"), 2 * processes);
+  EXPECT_TRUE(has_finding(after, "evidence", "records_dropped"));
+  EXPECT_FALSE(has_finding(after, "evidence", "coverage_missing"));
+}
+
 } // namespace
 } // namespace hitproof::audit::testing
