@@ -47,7 +47,7 @@ class MiniFront {
   const std::vector<RankReady>& ready() const { return ready_; }
 
   Channel& rank(int r) { return channels_[static_cast<size_t>(r)]; }
-  void kill_rank(int r);
+  void kill_rank(int r); // dead when it returns
   // Says Shutdown and collects the exit statuses.
   std::vector<int> shut_down();
 
