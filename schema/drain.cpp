@@ -13,7 +13,9 @@
 #include <map>
 #include <set>
 #include <sys/file.h>
+#include <tuple>
 #include <unistd.h>
+#include <vector>
 
 namespace hitproof::schema {
 namespace fs = std::filesystem;
@@ -26,6 +28,7 @@ constexpr std::size_t records_per_poll = 65536;
 struct OpenSegment {
   JournalReader reader;
   std::string path;
+  bool numbered = false; // by number_threads()
 };
 } // namespace
 
@@ -38,6 +41,8 @@ struct Drain::Impl {
   Status start(std::size_t pool_segments);
   Status lock();
   Status scan();
+  Result<bool> scan_once();
+  void number_threads();
   Status move(std::size_t* moved);
   Status move_segment(const DrainState::Key& key, JournalReader& reader, std::size_t* moved,
                       bool* open);
@@ -81,9 +86,11 @@ Status Drain::Impl::start(std::size_t pool_segments) {
   return result;
 }
 
-Status Drain::Impl::scan() {
+// True where there was a segment that was not known.
+Result<bool> Drain::Impl::scan_once() {
   Result<std::vector<std::string>> paths = list_segments(dir);
   if (!paths.ok()) return paths.status();
+  bool found = false;
   for (const std::string& path : *paths) {
     if (known.contains(path)) continue;
     Result<JournalReader> reader = JournalReader::open(path);
@@ -92,18 +99,46 @@ Status Drain::Impl::scan() {
     const DrainState::Key key{header.pid, header.tid, header.segment, header.start_ns};
     const DrainState::Progress progress = state.progress(key);
     reader->seek(progress.slots, progress.last_seq);
-    if (segments.emplace(key, OpenSegment{std::move(*reader), path}).second) known.insert(path);
+    if (!segments.emplace(key, OpenSegment{std::move(*reader), path}).second) continue;
+    known.insert(path);
+    found = true;
   }
-  return {};
+  return found;
+}
+
+// Until nothing new is there: a list that is read while it grows may have a later segment and lack
+// an earlier one.
+Status Drain::Impl::scan() {
+  for (;;) {
+    const Result<bool> found = scan_once();
+    if (!found.ok()) return found.status();
+    if (!*found) return {};
+  }
+}
+
+// Threads that have written get their numbers, the oldest first: a recorder that goes on after this
+// one gives them out anew from the rows, in that order (DrainState::load).
+void Drain::Impl::number_threads() {
+  std::vector<const DrainState::Key*> fresh;
+  for (auto& [key, segment] : segments) {
+    if (segment.numbered || (!segment.reader.waiting() && segment.reader.dropped() == 0)) continue;
+    segment.numbered = true;
+    fresh.push_back(&key);
+  }
+  std::sort(fresh.begin(), fresh.end(), [](const DrainState::Key* a, const DrainState::Key* b) {
+    return std::tie(a->start_ns, *a) < std::tie(b->start_ns, *b);
+  });
+  for (const DrainState::Key* key : fresh)
+    (void)state.thread_number(*key);
 }
 
 Status Drain::Impl::move_segment(const DrainState::Key& key, JournalReader& reader,
                                  std::size_t* moved, bool* open) {
   DrainState::Progress progress = state.progress(key);
+  if (!reader.waiting() && reader.dropped() == progress.dropped) return {};
   // A thread's next segment continues where this drain left its last one.
   if (reader.position() == 0) reader.seek(0, progress.last_seq);
   const std::uint32_t thread = state.thread_number(key);
-  const std::uint32_t from = reader.position();
   const std::uint64_t gaps = reader.gaps();
   const std::uint64_t damaged = reader.damaged();
   const auto need_transaction = [&]() -> Status {
@@ -127,7 +162,6 @@ Status Drain::Impl::move_segment(const DrainState::Key& key, JournalReader& read
     ++progress.records;
     ++*moved;
   }
-  if (reader.position() == from && reader.dropped() == progress.dropped) return {};
   progress.slots = reader.position();
   progress.last_seq = reader.last_seq();
   progress.gaps += reader.gaps() - gaps;
@@ -145,6 +179,7 @@ void Drain::Impl::forget_all() {
 
 Status Drain::Impl::move(std::size_t* moved) {
   Status result = scan();
+  number_threads();
   bool open = false;
   for (auto it = segments.begin(); result.ok() && it != segments.end(); ++it) {
     if (*moved >= records_per_poll) break;

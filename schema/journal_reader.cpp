@@ -86,12 +86,15 @@ bool JournalReader::written_beyond(std::uint32_t index) const noexcept {
   return __atomic_load_n(&slots_[index].seq, __ATOMIC_ACQUIRE) == 0;
 }
 
+bool JournalReader::waiting() const noexcept {
+  return position_ < count_ && (__atomic_load_n(&slots_[position_].seq, __ATOMIC_ACQUIRE) != 0 ||
+                                written_beyond(position_));
+}
+
 const Slot* JournalReader::next() noexcept {
-  while (position_ < count_) {
-    const Slot& slot = slots_[position_];
+  while (waiting()) {
+    const Slot& slot = slots_[position_++];
     const std::uint32_t seq = __atomic_load_n(&slot.seq, __ATOMIC_ACQUIRE);
-    if (seq == 0 && !written_beyond(position_)) return nullptr;
-    ++position_;
     if (seq <= last_seq_) {
       ++damaged_;
       continue;

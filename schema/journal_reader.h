@@ -25,6 +25,7 @@ class JournalReader {
   // The next record, or null where the writer has not written one (yet): may be called again. The
   // pointer is valid as long as the reader.
   const Slot* next() noexcept;
+  bool waiting() const noexcept; // next() has something to read
 
   // Continues at slot `index` instead of 0, with `last_seq` as the last number seen.
   void seek(std::uint32_t index, std::uint32_t last_seq) noexcept;

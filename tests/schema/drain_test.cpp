@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <barrier>
 #include <csignal>
+#include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <thread>
@@ -143,6 +145,36 @@ TEST_F(DrainTest, LivesOfOneProcessHaveThreadNumbersOfTheirOwn) {
   expect_sequence(recording, self + thread_number_step, 5);
   expect_sequence(recording, self + 2 * thread_number_step, journal_segment_slots + 6);
   expect_sequence(recording, self + 3 * thread_number_step, 7);
+}
+
+// A thread whose id the kernel gave out twice in one life, and another life with the same id.
+TEST_F(DrainTest, ThreadNumbersAreGivenOutInTheOrderInWhichThreadsBegan) {
+  Recording recording = make();
+  const auto begin = [&](std::uint64_t n) {
+    JournalWriter::use_directory(dir_.path().c_str());
+    write_numbers(n);
+    return list_segments(dir_.path())->back();
+  };
+  const auto self = static_cast<std::uint32_t>(getpid());
+  begin(3);
+  const std::string reused = begin(5);
+  std::FILE* file = std::fopen(reused.c_str(), "r+");
+  ASSERT_NE(file, nullptr);
+  const std::uint32_t number = self + thread_number_step;
+  std::fseek(file, offsetof(SegmentHeader, tid), SEEK_SET);
+  std::fwrite(&number, sizeof number, 1, file);
+  std::fclose(file);
+  begin(7);
+  {
+    Drain drain(dir_.path(), recording, 0);
+    EXPECT_EQ(drain.poll(), 3u + 5 + 7);
+  }
+  journal(rec::wait{.transfer = 7});
+  Drain drain(dir_.path(), recording, 0);
+  ASSERT_TRUE(drain.finish().ok());
+  expect_sequence(recording, self, 3);
+  expect_sequence(recording, self + thread_number_step, 5);
+  expect_sequence(recording, self + 2 * thread_number_step, 8);
 }
 
 TEST_F(DrainTest, DeletesASegmentOnlyWhenItIsDone) {
