@@ -1,5 +1,6 @@
 // Rule crosscheck: a second instrument counted the same bytes as the ledger.
 #include "audit/counters.h"
+#include "audit/notes.h"
 #include "audit/rule.h"
 #include "audit/trace.h"
 
@@ -23,15 +24,6 @@ const Sentence sentences[] = {
 const char* const tables[] = {"coverage", "copy"};
 const char* const queries[] = {"crosscheck"};
 
-void say_why_it_was_refused(Context& context, RuleReport& report) {
-  auto q = context.query("SELECT value, COUNT(DISTINCT process) FROM meta WHERE name = "
-                         "'crosscheck.refused' GROUP BY value ORDER BY value");
-  while (q.next())
-    report.missing.push_back("CUPTI did not count in " + std::to_string(q.integer(1)) +
-                             (q.integer(1) == 1 ? " process: " : " processes: ") + q.text(0));
-  require(q.status());
-}
-
 void judge(Context& context, const Rule& rule, RuleReport& report) {
   const std::int64_t asked = context.number(
       "SELECT COUNT(DISTINCT process) FROM meta WHERE name = 'env:HITPROOF_CUPTI' AND value = '1'");
@@ -43,7 +35,7 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
     return;
   }
   collect(context, rule, "crosscheck", report);
-  say_why_it_was_refused(context, report);
+  say_notes(context, report, "CUPTI did not count", "name = 'crosscheck.refused'");
   const auto sum = [](const char* column, const std::string& names) {
     return "SELECT SUM(" + std::string(column) +
            ") FROM " HITPROOF_NEWEST_COUNTERS " WHERE name IN (" + names + ")";

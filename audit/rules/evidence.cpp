@@ -1,5 +1,6 @@
 // Rule evidence: whether the recording is complete, unchanged and says what it cannot see.
 #include "audit/counters.h"
+#include "audit/notes.h"
 #include "audit/rule.h"
 #include "audit/trace.h"
 #include "schema/archive.h"
@@ -7,7 +8,7 @@
 #include "schema/sha256.h"
 
 #include <filesystem>
-#include <span>
+#include <string>
 
 namespace hitproof::audit {
 namespace {
@@ -124,51 +125,35 @@ void check_control_recording(Context& context, RuleReport& report) {
     report.missing.push_back("the control arm's recording was never closed");
 }
 
-// What the probe noted beside a blind path: `fact` is its name, `counter` the path's. Each
-// different note is said once, with what to do.
-struct Known {
-  const char* begin;
-  const char* to_do;
-};
-void say_notes(Context& context, RuleReport& report, const std::string& fact,
-               const std::string& counter, const std::string& what, std::span<const Known> known) {
-  auto q = context.query(
-      "SELECT value, COUNT(DISTINCT process) FROM meta WHERE name = '" + fact +
-      "' AND value NOT LIKE 'kernels for %' AND process IN (SELECT process FROM coverage WHERE "
-      "name = '" +
-      counter + "' AND calls > 0) GROUP BY value ORDER BY value");
-  while (q.next()) {
-    const std::string why = q.text(0);
-    std::string words = what + " in " + std::to_string(q.integer(1)) +
-                        (q.integer(1) == 1 ? " process: " : " processes: ") + why;
-    for (const Known& k : known)
-      if (why.starts_with(k.begin)) words += k.to_do;
-    report.missing.push_back(std::move(words));
-  }
-  require(q.status());
+// The notes named `note` of the processes that count the blind path.
+std::string beside(const char* note, const char* path) {
+  return std::string("name = '") + note +
+         "' AND value NOT LIKE 'kernels for %' AND process IN (SELECT process FROM coverage WHERE "
+         "name = '" +
+         path + "' AND calls > 0)";
 }
 
 // Page work was left out, or another library has hooks beside the probe's.
 void say_what_the_probe_noted(Context& context, RuleReport& report) {
   constexpr const char* newer_driver =
       " (the number is the driver's error); install a driver for CUDA 13.0 or later";
-  const Known kernels[] = {
+  const KnownNote kernels[] = {
       {"device older than", "; run on a GPU of compute capability 8.0 or later"},
       {"built without CUDA", "; build Hitproof where nvcc of CUDA 13 is installed"},
       {"kernels did not load", newer_driver},
       {"kernel not found", newer_driver},
       {"the driver has no ", "; install a driver for CUDA 13.0 or later"}};
-  say_notes(context, report, "page.work", "path:device_memory_unreadable",
-            "pages were not looked at", kernels);
-  const Known memory[] = {
+  say_notes(context, report, "pages were not looked at",
+            beside("page.work", "path:device_memory_unreadable"), kernels);
+  const KnownNote memory[] = {
       {"device memory", "; leave the probe that much: lower the program's own share of it"},
       {"pinned host memory", "; leave the probe that much: raise the limits of locked memory "
                              "(ulimit -l) and of the container's memory"}};
-  say_notes(context, report, "page.memory", "path:device_memory_short", "pages were not looked at",
-            memory);
-  const Known hooks[] = {{"", "; record without it (LD_PRELOAD, /etc/ld.so.preload)"}};
-  say_notes(context, report, "foreign_hook", "path:foreign_hook",
-            "another library has hooked calls of its own", hooks);
+  say_notes(context, report, "pages were not looked at",
+            beside("page.memory", "path:device_memory_short"), memory);
+  const KnownNote hooks[] = {{"", "; record without it (LD_PRELOAD, /etc/ld.so.preload)"}};
+  say_notes(context, report, "another library has hooked calls of its own",
+            beside("foreign_hook", "path:foreign_hook"), hooks);
 }
 
 void judge(Context& context, const Rule& rule, RuleReport& report) {

@@ -89,9 +89,7 @@ HITPROOF_BOTH void sha256_scheduled(std::uint32_t (&state)[8], std::uint32_t blo
       HITPROOF_UNROLL
       for (std::uint32_t i = 0; i < 4; ++i)
         sums[i] = schedule.sum[block][quad + i][at];
-      HITPROOF_UNROLL
-      for (std::uint32_t t = 0; t < 16; ++t)
-        s.round<true>(one, sums[t / 4].word[t % 4]);
+      s.rounds<true>(one, sums);
     }
     s.add_to(state);
   }

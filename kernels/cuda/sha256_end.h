@@ -76,9 +76,7 @@ HITPROOF_BOTH void sha256_last_block(std::uint32_t (&state)[8], std::uint64_t ro
     for (std::uint32_t i = 0; i < 4; ++i)
       sums[i] = next[i];
     ask_sums(row + sixteen % end_bytes, next);
-    HITPROOF_UNROLL
-    for (int t = 0; t < 16; ++t)
-      s.template round<Quick>(one, sums[t / 4].word[t % 4]);
+    s.template rounds<Quick>(one, sums);
   }
   s.add_to(state);
 }

@@ -122,6 +122,12 @@ struct Sha256Words {
     a = Quick ? add(one, turned_a, add(one, majority, first))
               : add(one, first, add(one, turned_a, majority));
   }
+  // Sixteen rounds; `sums`: the words plus their constants.
+  template <bool Quick> HITPROOF_BOTH void rounds(std::uint32_t one, const Quad (&sums)[4]) {
+    HITPROOF_UNROLL
+    for (int t = 0; t < 16; ++t)
+      round<Quick>(one, sums[t / 4].word[t % 4]);
+  }
   HITPROOF_BOTH void add_to(std::uint32_t (&state)[8]) const {
     const std::uint32_t one = take_one();
     const std::uint32_t words[8] = {a, b, c, d, e, f, g, h};
