@@ -17,7 +17,8 @@
 
 namespace hitproof::probes {
 
-std::atomic<bool> activity_due{false};
+std::atomic<bool> activity_due{false}, cupti_asked_last{false}, cupti_counts{false};
+std::atomic<std::uint32_t> calls_under_way{0};
 
 namespace {
 
@@ -49,7 +50,7 @@ struct Cupti {
 };
 
 Cupti cupti{};
-std::atomic<bool> asked{false}, running{false};
+std::atomic<bool> asked{false};
 std::atomic<std::uint64_t> requested{0}, completed{0}, records{0}, dropped{0}, copies[ways],
     bytes[ways];
 
@@ -187,17 +188,22 @@ void start_cupti() noexcept {
     cupti.unsubscribe(subscriber); // another tool may have more luck
     return refuse_code(call, code);
   }
-  running.store(true);
+  cupti_counts.store(true);
 }
 
 void flush_cupti() noexcept {
   if (!asked.load()) return;
   constexpr std::uint32_t forced = 1;
   bool complete = false;
-  if (running.load()) {
+  if (cupti_counts.load()) {
+    write_coverage("cupti:flush", 0, 0, false, 0);
+    cupti_asked_last.store(true);
     const int code = cupti.flush_all(forced);
     complete = code == success;
     if (!complete) refuse_code("cuptiActivityFlushAll", code);
+    // The program may end them before they have returned and been recorded.
+    if (const std::uint32_t others = calls_under_way.load())
+      write_coverage("cupti:unsettled", others, 0, false, 0);
   }
   const std::uint64_t gave = requested.load(), got = completed.load();
   const std::uint64_t kept = gave > got ? gave - got : 0;
@@ -211,15 +217,21 @@ void flush_cupti() noexcept {
   }
   for (std::size_t way = 0; complete && way < ways; ++way)
     write_coverage(names[way], copies[way].load(), bytes[way].load(), true, 0);
-  if (running.load()) write_coverage("cupti:buffers", got, 0, complete, kept);
+  if (cupti_counts.load()) write_coverage("cupti:buffers", got, 0, complete, kept);
   write_coverage("cupti:session", records.load(), 0, complete, dropped.load());
+}
+
+void copied_after_cupti() noexcept {
+  if (cupti_asked_last.exchange(false)) write_coverage("cupti:unsettled", 0, 0, false, 0);
 }
 
 void forget_cupti_after_fork() noexcept {
   // CUDA is of no use in a forked child, and neither is its CUPTI; a program that it starts begins
   // anew.
-  running.store(false);
+  cupti_counts.store(false);
   activity_due.store(false);
+  cupti_asked_last.store(false);
+  calls_under_way.store(0);
   requested.store(0);
   completed.store(0);
   records.store(0);

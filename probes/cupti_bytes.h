@@ -6,7 +6,9 @@
 // (calls and bytes); `cupti:buffers`, which CUPTI asked for and gave back (`calls`) or kept
 // (`dropped`); and `cupti:session`, whose `installed` says whether CUPTI answered to the end,
 // `calls` how many records there were and `dropped` how many it lost. Why it did not answer is said
-// once on stderr and in the `meta` record `crosscheck.refused`.
+// once on stderr and in the `meta` record `crosscheck.refused`. `cupti:flush` comes before CUPTI is
+// asked, at each end that may be one; `cupti:unsettled` says that other threads were in hooked
+// calls then (`calls`) or made copies afterwards, so that the two counts need not agree.
 //
 // CUPTI serves one client at a time, and the probe asks for the place before anything else. A
 // client that comes later asks too (torch.profiler then goes without a device's activities), or it
@@ -15,6 +17,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 namespace hitproof::probes {
 
@@ -23,10 +26,36 @@ namespace hitproof::probes {
 void start_cupti() noexcept;
 // A copy was recorded that CUPTI has to count too.
 extern std::atomic<bool> activity_due;
+// CUPTI has been asked for what it holds, because the process may end.
+extern std::atomic<bool> cupti_asked_last;
+void copied_after_cupti() noexcept;
 inline void expect_activity() noexcept {
   if (!activity_due.load(std::memory_order_relaxed))
     activity_due.store(true, std::memory_order_relaxed);
+  if (cupti_asked_last.load(std::memory_order_acquire)) [[unlikely]]
+    copied_after_cupti();
 }
+
+// One hooked call, while it lasts; counted only where CUPTI counts too.
+extern std::atomic<bool> cupti_counts;
+extern std::atomic<std::uint32_t> calls_under_way;
+class CallUnderWay {
+ public:
+  CallUnderWay() noexcept : counted_(cupti_counts.load(std::memory_order_relaxed)) {
+    if (counted_) [[unlikely]]
+      calls_under_way.fetch_add(1);
+  }
+  ~CallUnderWay() {
+    if (counted_) [[unlikely]]
+      calls_under_way.fetch_sub(1);
+  }
+  CallUnderWay(const CallUnderWay&) = delete;
+  CallUnderWay& operator=(const CallUnderWay&) = delete;
+
+ private:
+  const bool counted_;
+};
+
 // Fetches what CUPTI still holds and writes the counters.
 void flush_cupti() noexcept;
 void forget_cupti_after_fork() noexcept;

@@ -1,6 +1,7 @@
 // What every wrapper does around the real call: find it, let it run, observe it once.
 #pragma once
 
+#include "probes/cupti_bytes.h"
 #include "probes/hook_table.h"
 #include "probes/process_state.h"
 #include "schema/clock.h"
@@ -99,6 +100,7 @@ class Call {
   std::uint64_t begin_ns = 0, end_ns = 0;
 
  private:
+  const CallUnderWay under_way_;
   int errno_ = 0;
 };
 

@@ -52,6 +52,9 @@ __attribute__((constructor)) void look_up() {
   next_execveat.function();
   next_exit_now.function();
   next_Exit_now.function();
+  // The first of these handlers, so it comes last; quick_exit() does not call what is exported
+  // here.
+  at_quick_exit([] { flush_before_leaving(true); });
 }
 
 [[noreturn]] void end(Next<void (*)(int)>& next, int status) noexcept {

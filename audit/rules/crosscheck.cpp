@@ -11,6 +11,9 @@ const Sentence sentences[] = {
     {"bytes_differ",
      "Process {process}: CUPTI counted {expected} bytes, the ledger has {actual}: a path is not "
      "hooked, or a copy was recorded that was not made."},
+    {"still_copying",
+     "Process {process} ended while other threads copied: CUPTI counted {expected} bytes before, "
+     "the ledger has {actual}."},
     {"session_refused",
      "Process {process}: CUPTI did not answer to the end, so nothing was counted beside the "
      "ledger."},

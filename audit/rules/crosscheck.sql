@@ -15,6 +15,10 @@ counter AS (
   SELECT process, name, MIN(installed) AS installed, SUM(bytes) AS bytes, SUM(dropped) AS dropped,
          MAX(t_ns) AS t_ns, COUNT(*) AS lives
   FROM of_life GROUP BY process, name),
+unsettled AS ( -- other threads were at work when CUPTI was asked for the last time
+  SELECT DISTINCT u.process
+  FROM of_life u JOIN of_life f ON f.process = u.process AND COALESCE(f.began, 0) = COALESCE(u.began, 0)
+  WHERE u.name = 'cupti:unsettled' AND f.name = 'cupti:flush' AND u.t_ns >= f.t_ns),
 session AS (SELECT * FROM counter WHERE name = 'cupti:session'),
 asked AS (
   SELECT process, COUNT(*) AS lives FROM meta WHERE name = 'env:HITPROOF_CUPTI' AND value = '1'
@@ -38,7 +42,11 @@ SELECT 'bytes_differ' AS violation, 'fail' AS effect, t_ns AS at_ns, NULL AS ran
        NULL AS request, NULL AS entry, process AS process, NULL AS op,
        SUBSTR(name, 7) || ' ' || CAST(counted AS VARCHAR(40)) AS expected,
        CAST(recorded AS VARCHAR(40)) AS actual
-  FROM compared WHERE counted <> recorded
+  FROM compared WHERE counted <> recorded AND process NOT IN (SELECT process FROM unsettled)
+UNION ALL
+SELECT 'still_copying', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL,
+       SUBSTR(name, 7) || ' ' || CAST(counted AS VARCHAR(40)), CAST(recorded AS VARCHAR(40))
+  FROM compared WHERE counted <> recorded AND process IN (SELECT process FROM unsettled)
 UNION ALL
 SELECT 'session_refused', 'inconclusive', t_ns, NULL, NULL, NULL, NULL, process, NULL, NULL, NULL
   FROM session WHERE installed = 0 AND process IN (SELECT process FROM used)

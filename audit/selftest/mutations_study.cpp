@@ -27,6 +27,15 @@
   "60000000, 2, MAX(t_ns) + 1, 'env:HITPROOF_CUPTI', '1' FROM coverage WHERE name = "              \
   "'cupti:session' GROUP BY process"
 
+// CUPTI was asked at `asked` and other threads were at work at `working`, from the last counter on.
+#define UNSETTLED(asked, working)                                                                  \
+  "INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, installed, dropped) "     \
+  "SELECT process, process + 70000000, 1, MAX(t_ns) + " asked                                      \
+  ", 'cupti:flush', 0, 0, 0, 0 FROM coverage WHERE name = 'cupti:session' GROUP BY process; "      \
+  "INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, installed, dropped) "     \
+  "SELECT process, process + 70000000, 2, MAX(t_ns) + " working                                    \
+  ", 'cupti:unsettled', 1, 0, 0, 0 FROM coverage WHERE name = 'cupti:session' GROUP BY process"
+
 // One kernel choice of one rank.
 #define ONE_CHOICE "rank = " LAST_RANK " AND name = (SELECT MIN(name) FROM profile)"
 
@@ -288,6 +297,27 @@ std::vector<Mutation> mutations_of_studies() {
        fail,
        "CUPTI counted one byte less than the ledger",
        CUPTI_COUNTERS("-1"),
+       {.needs = &not_cross_checked}},
+      {"crosscheck_harmless_work_at_the_end",
+       "crosscheck",
+       "",
+       silence,
+       "other threads were at work at the end, and CUPTI counted the same bytes",
+       CUPTI_COUNTERS("0") "; " UNSETTLED("1", "2"),
+       {.needs = &not_cross_checked, .may_change = counters_shown()}},
+      {"crosscheck_work_at_the_end",
+       "crosscheck",
+       "still_copying",
+       inconclusive,
+       "CUPTI counted less than the ledger, whose last copies other threads made at the end",
+       CUPTI_COUNTERS("-4096") "; " UNSETTLED("1", "2"),
+       {.needs = &not_cross_checked}},
+      {"crosscheck_work_before_the_end",
+       "crosscheck",
+       "bytes_differ",
+       fail,
+       "CUPTI counted less than the ledger, and was asked again when the other threads were done",
+       CUPTI_COUNTERS("-4096") "; " UNSETTLED("2", "1"),
        {.needs = &not_cross_checked}},
       {"crosscheck_refused",
        "crosscheck",

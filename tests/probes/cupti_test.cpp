@@ -11,8 +11,10 @@ namespace hitproof::probes_test {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 
 Recorded with_cupti(const std::string& mode, const std::string& scenario = "once",
                     const std::string& folder = HITPROOF_FAKE_CUPTI_FOLDER) {
@@ -93,6 +95,33 @@ TEST(Cupti, SilenceIsAnAnswerWhereNothingMoved) {
   EXPECT_EQ(r.exit_code, 3);
   EXPECT_THAT(r.err, IsEmpty());
   EXPECT_EQ(r.coverage("cupti:session").installed, 1u);
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> said_at_ends(const Recorded& r) {
+  std::vector<std::pair<std::string, std::uint64_t>> said;
+  for (const auto& c : r.all<schema::rec::coverage>()) {
+    const std::string name(schema::get_text(c.name));
+    if (name == "cupti:flush" || name == "cupti:unsettled") said.emplace_back(name, c.calls);
+  }
+  return said;
+}
+
+TEST(Cupti, AnotherThreadsCallAtTheEndIsSaid) {
+  const Recorded r = with_cupti("works", "replaced_at_work");
+  EXPECT_EQ(r.exit_code, 3) << r.err;
+  EXPECT_THAT(said_at_ends(r), ElementsAre(Pair("cupti:flush", 0u), Pair("cupti:unsettled", 1u),
+                                           Pair("cupti:flush", 0u)));
+}
+
+TEST(Cupti, CopiesBehindTheCountAreSaidOnce) {
+  const Recorded r = with_cupti("works", "not_replaced");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_THAT(said_at_ends(r), ElementsAre(Pair("cupti:flush", 0u), Pair("cupti:unsettled", 0u),
+                                           Pair("cupti:flush", 0u)));
+}
+
+TEST(Cupti, NothingIsSaidOfThreadsThatAreDone) {
+  EXPECT_THAT(said_at_ends(with_cupti("works", "threads")), ElementsAre(Pair("cupti:flush", 0u)));
 }
 
 TEST(Cupti, ALibraryOfAnotherKindIsNamed) {

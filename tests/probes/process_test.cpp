@@ -39,10 +39,11 @@ INSTANTIATE_TEST_SUITE_P(Subjects, HostProgram,
                          testing::Values(Case{"idle", 3}, Case{"threads", 0}, Case{"children", 0},
                                          Case{"short_threads", 0}, Case{"replaced", 0},
                                          Case{"replaced_in_children", 0}, Case{"gone", 5},
-                                         Case{"killed", kill_code}, Case{"thrown", abort_code},
-                                         Case{"error_number", 0}, Case{"captured", 0},
-                                         Case{"two_processes", 0}, Case{"by_dlsym", 0},
-                                         Case{"by_proc_address", 0}, Case{"absent_name", 0}),
+                                         Case{"gone_quickly", 6}, Case{"killed", kill_code},
+                                         Case{"thrown", abort_code}, Case{"error_number", 0},
+                                         Case{"captured", 0}, Case{"two_processes", 0},
+                                         Case{"by_dlsym", 0}, Case{"by_proc_address", 0},
+                                         Case{"absent_name", 0}),
                          [](const auto& i) { return std::string(i.param.scenario); });
 
 TEST(Process, WithoutCudaHasItsRecordAndNothingElse) {
@@ -135,6 +136,10 @@ TEST(Process, WhatWasWrittenBeforeTheEndIsThere) {
     // Who ends by _exit has still said what it could not see; who is killed has not.
     EXPECT_EQ(counters(r, "hooks").size(), scenario == std::string("gone") ? 1u : 0u) << scenario;
   }
+}
+
+TEST(Process, CountersAreWrittenBehindTheHandlersOfAQuickExit) {
+  EXPECT_EQ(run({"gone_quickly"}).coverage("cudaMemcpy").calls, 2u);
 }
 
 TEST(Process, CallsBeforeMainAndAfterItAreRecorded) {

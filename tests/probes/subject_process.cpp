@@ -1,13 +1,17 @@
 // Programs that treat their process badly: results must be as without the probe.
 #include "tests/probes/subject.h"
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <pthread.h>
+#include <string>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -103,6 +107,40 @@ int replaced(int, char** argv) {
   return 92;
 }
 
+// Another thread is in a call that never returns when the program is replaced.
+int replaced_at_work(int, char** argv) {
+  Memory m;
+  SUBJECT_OK(cudaLaunchHostFunc(
+      m.stream, [](void*) { std::this_thread::sleep_for(std::chrono::hours(1)); }, nullptr));
+  std::atomic<long> at_work{0};
+  std::thread waits([&] {
+    at_work = syscall(SYS_gettid);
+    cudaStreamSynchronize(m.stream);
+  });
+  const auto asleep = [&] {
+    const std::string path = "/proc/self/task/" + std::to_string(at_work) + "/stat";
+    std::ifstream in(path);
+    std::string id, name;
+    char state = 0;
+    return at_work != 0 && in >> id >> name >> state && state == 'S';
+  };
+  for (int tries = 0; !asleep(); ++tries) {
+    if (tries == 20000) return 92;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  execl("/proc/self/exe", argv[0], "idle", static_cast<char*>(nullptr));
+  return 93;
+}
+
+// What might have been the end was none.
+int not_replaced(int, char** argv) {
+  small_copy();
+  execl("/nonexistent", argv[0], static_cast<char*>(nullptr));
+  small_copy();
+  small_copy();
+  return 0;
+}
+
 // Every way to replace a program, in children that share their parent's memory and in such that do
 // not; and attempts that fail.
 int replaced_in_children(int, char**) {
@@ -158,6 +196,12 @@ int replaced_in_children(int, char**) {
   if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 9) return 98;
   errno = 0;
   return execv("/no/such/program", arguments) == -1 && errno == ENOENT ? 0 : 97;
+}
+
+int gone_quickly(int, char**) {
+  small_copy();
+  at_quick_exit(small_copy);
+  std::quick_exit(6);
 }
 
 int gone(int, char**) {
@@ -246,7 +290,10 @@ const Scenario process_scenarios[] = {{"idle", idle},
                                       {"children", children},
                                       {"replaced", replaced},
                                       {"replaced_in_children", replaced_in_children},
+                                      {"replaced_at_work", replaced_at_work},
+                                      {"not_replaced", not_replaced},
                                       {"gone", gone},
+                                      {"gone_quickly", gone_quickly},
                                       {"killed", killed},
                                       {"thrown", thrown},
                                       {"error_number", error_number},
