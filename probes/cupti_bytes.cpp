@@ -195,6 +195,7 @@ void flush_cupti() noexcept {
   if (!asked.load()) return;
   constexpr std::uint32_t forced = 1;
   bool complete = false;
+  std::uint32_t others = 0;
   if (cupti_counts.load()) {
     write_coverage("cupti:flush", 0, 0, false, 0);
     cupti_asked_last.store(true);
@@ -202,18 +203,22 @@ void flush_cupti() noexcept {
     complete = code == success;
     if (!complete) refuse_code("cuptiActivityFlushAll", code);
     // The program may end them before they have returned and been recorded.
-    if (const std::uint32_t others = calls_under_way.load())
-      write_coverage("cupti:unsettled", others, 0, false, 0);
+    others = calls_under_way.load();
+    if (others != 0) write_coverage("cupti:unsettled", others, 0, false, 0);
   }
   const std::uint64_t gave = requested.load(), got = completed.load();
   const std::uint64_t kept = gave > got ? gave - got : 0;
   if (complete && (kept != 0 || (got == 0 && activity_due.load()))) {
     complete = false;
-    char cause[80];
-    std::snprintf(cause, sizeof cause, "CUPTI took %llu buffers and gave %llu back",
-                  static_cast<unsigned long long>(gave), static_cast<unsigned long long>(got));
-    refuse(cause, "another tool took the records over (torch.profiler and its like): run without "
-                  "it");
+    // Copies since then have taken the mark away (copied_after_cupti).
+    const bool at_work = kept != 0 && (others != 0 || !cupti_asked_last.load());
+    char cause[112];
+    std::snprintf(cause, sizeof cause, "CUPTI took %llu buffers and gave %llu back%s",
+                  static_cast<unsigned long long>(gave), static_cast<unsigned long long>(got),
+                  at_work ? ", other threads copied" : "");
+    refuse(cause, at_work ? "let them end before the program does"
+                          : "another tool took the records over (torch.profiler and its like): run "
+                            "without it");
   }
   for (std::size_t way = 0; complete && way < ways; ++way)
     write_coverage(names[way], copies[way].load(), bytes[way].load(), true, 0);

@@ -113,6 +113,12 @@ TEST(Cupti, AnotherThreadsCallAtTheEndIsSaid) {
                                            Pair("cupti:flush", 0u)));
 }
 
+TEST(Cupti, BuffersThatOtherThreadsFillAreNoOtherTools) {
+  const Recorded r = with_cupti("keeps", "replaced_at_work");
+  EXPECT_EQ(refused(r), "CUPTI took 2 buffers and gave 1 back, other threads copied");
+  EXPECT_THAT(r.err, HasSubstr(", other threads copied; let them end before the program does\n"));
+}
+
 TEST(Cupti, CopiesBehindTheCountAreSaidOnce) {
   const Recorded r = with_cupti("works", "not_replaced");
   EXPECT_EQ(r.exit_code, 0) << r.err;
