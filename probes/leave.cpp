@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -41,6 +42,7 @@ constinit Next<int (*)(const char*, Strings, Strings)> next_execve("execve"),
     next_execvpe("execvpe");
 constinit Next<int (*)(int, Strings, Strings)> next_fexecve("fexecve");
 constinit Next<int (*)(int, const char*, Strings, Strings, int)> next_execveat("execveat");
+constinit Next<int (*)(int, int)> next_daemon("daemon");
 constinit Next<void (*)(int)> next_exit_now("_exit"), next_Exit_now("_Exit");
 
 __attribute__((constructor)) void look_up() {
@@ -50,16 +52,21 @@ __attribute__((constructor)) void look_up() {
   next_execvpe.function();
   next_fexecve.function();
   next_execveat.function();
+  next_daemon.function();
   next_exit_now.function();
   next_Exit_now.function();
   // The first of these handlers, so it comes last; quick_exit() does not call what is exported
   // here.
-  at_quick_exit([] { flush_before_leaving(true); });
+  at_quick_exit([] {
+    if (speaks_at_its_end()) flush_before_leaving(true);
+  });
 }
 
 [[noreturn]] void end(Next<void (*)(int)>& next, int status) noexcept {
-  // Crash handlers end so, with CUPTI in any state.
-  flush_before_leaving(false);
+  if (speaks_at_its_end()) {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+    flush_before_leaving(false); // crash handlers end so, with CUPTI in any state
+  }
   if (const auto function = next.function()) function(status);
   for (;;)
     syscall(SYS_exit_group, status);
@@ -76,12 +83,26 @@ std::size_t count(va_list list) noexcept {
   return n;
 }
 
-template <class F, class... Arguments> int go_on(Next<F>& next, Arguments... arguments) noexcept {
-  flush_before_leaving(true);
-  const F function = next.function();
-  if (function != nullptr) return function(arguments...);
+template <class F, class... Arguments> int call(Next<F>& next, Arguments... arguments) noexcept {
+  if (const F function = next.function()) return function(arguments...);
   errno = ENOSYS;
   return -1;
+}
+
+// Where it returns, the program goes on. A thread that is cancelled meanwhile, in whatever way,
+// unwinds from the end of this, through functions without a handler (the file is compiled without
+// exceptions).
+template <class F, class... Arguments> int go_on(Next<F>& next, Arguments... arguments) noexcept {
+  if (!speaks_at_its_end()) return call(next, arguments...);
+  int state = 0, type = 0;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+  pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+  flush_before_leaving(true);
+  const int result = call(next, arguments...);
+  if (speaks_at_its_end()) stayed_after_all(); // not in daemon()'s child
+  pthread_setcancelstate(state, nullptr);
+  pthread_setcanceltype(type, nullptr); // last: only from here is the thread's result the right one
+  return result;
 }
 
 } // namespace
@@ -110,6 +131,9 @@ HITPROOF_EXPORT int execveat(int folder, const char* path, char* const* argument
                              char* const* environment, int flags) noexcept {
   return go_on(next_execveat, folder, path, arguments, environment, flags);
 }
+
+// The parent ends inside it.
+HITPROOF_EXPORT int daemon(int stay, int keep) noexcept { return go_on(next_daemon, stay, keep); }
 
 // The forms with a list of arguments, as the same with an array: on the stack, because they may be
 // called where nothing can be allocated. `tail` may read what stands behind the list.

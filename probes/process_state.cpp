@@ -138,6 +138,7 @@ void start_recording() noexcept {
       meta("probe.version", HITPROOF_VERSION);
       write_environment();
       recorded.store(getpid(), std::memory_order_relaxed);
+      schema::JournalWriter::prepare_last_words();
       activity.store(Activity::recording, std::memory_order_release);
     }
   }
@@ -225,24 +226,38 @@ __attribute__((constructor)) void at_load() {
   if (seen.runtimes + seen.drivers > 0) write_hook_records_once();
 }
 
+// A child of clone() has its parent's counters and no handler of pthread_atfork() behind it.
+bool of_another() noexcept {
+  return activity.load(std::memory_order_acquire) == Activity::recording &&
+         recorded.load(std::memory_order_relaxed) != getpid();
+}
+
 __attribute__((destructor)) void at_exit() {
-  if (!recording()) return;
+  if (of_another() || !recording()) return;
+  if (thread_state.depth != 0) left_by_jump(__builtin_frame_address(0));
   flush_cupti();
   flush_coverage();
 }
 
 } // namespace
 
+bool speaks_at_its_end() noexcept {
+  return activity.load(std::memory_order_acquire) == Activity::recording && !of_another() &&
+         thread_state.depth == 0;
+}
+
 void flush_before_leaving(bool cupti) noexcept {
-  // A forked child that has recorded nothing begins no recording for its last moment. A child of
-  // vfork() has its parent's memory, and its parent's counters in it. A signal handler inside a
-  // call of the program's, or of the probe's own, may stand in the way of its own locks.
-  if (activity.load(std::memory_order_acquire) != Activity::recording ||
-      recorded.load(std::memory_order_relaxed) != getpid() || thread_state.depth != 0)
-    return;
   const int before = errno;
+  const schema::LastWords last_words;
   if (cupti) flush_cupti();
   flush_coverage();
+  errno = before;
+}
+
+void stayed_after_all() noexcept {
+  const int before = errno;
+  const schema::LastWords last_words;
+  write_coverage("exec:failed", 0, 0, false, 0);
   errno = before;
 }
 

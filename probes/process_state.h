@@ -50,9 +50,16 @@ void write_process_record(const Role& role) noexcept;
 // Writes the table of hook ids once, when the process first shows that it uses CUDA.
 void write_hook_records_once() noexcept;
 
-// Where this process records, and is not a child in its parent's memory: writes the counters, as at
-// its end, with `cupti` CUPTI's too. Leaves errno.
+// Whether counters are to be written where the process may end. A forked child that has recorded
+// nothing begins no recording for its last moment. A child of vfork() has its parent's memory, and
+// its parent's counters in it. A signal handler inside a call of the program's, or of the probe's
+// own, may stand in the way of its own locks.
+bool speaks_at_its_end() noexcept;
+// Writes the counters, as at the end; with `cupti` CUPTI's too. Leaves errno.
+// Precondition, of both: speaks_at_its_end(), and no cancellation.
 void flush_before_leaving(bool cupti) noexcept;
+// It did not end: what was written is not its last word. Leaves errno.
+void stayed_after_all() noexcept;
 
 // In a forked child: what each part has to forget (threads that are gone, locks they held).
 void forget_counters_after_fork() noexcept;

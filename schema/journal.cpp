@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <new>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,7 +35,7 @@ class QuietSection {
 };
 
 // Moves a prefaulted segment from the pool to `path`; -1 where none is left.
-int take_from_pool(const JournalPlace& place, const char* path) noexcept {
+int take_from_pool(const JournalPlace& place, const char* path, char (&pooled)[4096]) noexcept {
   ControlPage* control = place.control;
   if (control == nullptr) return -1;
   std::uint64_t head = __atomic_load_n(&control->pool_head, __ATOMIC_ACQUIRE);
@@ -42,7 +43,6 @@ int take_from_pool(const JournalPlace& place, const char* path) noexcept {
     if (!__atomic_compare_exchange_n(&control->pool_head, &head, head + 1, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE))
       continue;
-    char pooled[4096];
     std::snprintf(pooled, sizeof pooled, "%s/pool/%llu.hpj", place.folder,
                   static_cast<unsigned long long>(head));
     const int fd = open(pooled, O_RDWR | O_CLOEXEC);
@@ -59,8 +59,9 @@ int take_from_pool(const JournalPlace& place, const char* path) noexcept {
   return -1;
 }
 
-int open_segment(const JournalPlace& place, const char* path, std::size_t* bytes) noexcept {
-  int fd = take_from_pool(place, path);
+int open_segment(const JournalPlace& place, const char* path, char (&pooled)[4096],
+                 std::size_t* bytes) noexcept {
+  int fd = take_from_pool(place, path, pooled);
   if (fd >= 0) {
     *bytes = journal_segment_bytes;
     return fd;
@@ -76,6 +77,9 @@ int open_segment(const JournalPlace& place, const char* path, std::size_t* bytes
   }
   return -1;
 }
+
+std::atomic<JournalWriter*> last_words{nullptr};
+std::atomic<bool> last_words_lent{false};
 
 } // namespace
 
@@ -117,6 +121,33 @@ JournalWriter* JournalWriter::make_or_restart() noexcept {
   starting.store(false, std::memory_order_relaxed);
   if (writer == nullptr) JournalRuntime::count_loss();
   return writer != nullptr && writer->usable_ ? writer : nullptr;
+}
+
+void JournalWriter::prepare_last_words() noexcept {
+  const QuietSection quiet;
+  if (!JournalRuntime::place()->usable) return;
+  JournalWriter* writer = last_words.load(std::memory_order_acquire);
+  if (writer == nullptr) writer = new (std::nothrow) JournalWriter;
+  if (writer == nullptr) return;
+  if (writer->generation_ != JournalRuntime::generation()) JournalRuntime::restart(*writer);
+  last_words.store(writer, std::memory_order_release);
+  last_words_lent.store(false); // in a forked child
+}
+
+LastWords::LastWords() noexcept : own_(JournalWriter::self_) {
+  const std::uint64_t now = JournalRuntime::generation();
+  if (own_ != nullptr && own_->generation_ == now && !own_->busy_.load(std::memory_order_relaxed))
+    return;
+  JournalWriter* const writer = last_words.load(std::memory_order_acquire);
+  if (writer == nullptr || writer->generation_ != now || last_words_lent.exchange(true)) return;
+  lent_ = true;
+  JournalWriter::self_ = writer;
+}
+
+LastWords::~LastWords() {
+  if (!lent_) return;
+  JournalWriter::self_ = own_;
+  last_words_lent.store(false);
 }
 
 bool JournalWriter::refuse_nested() noexcept {
@@ -164,13 +195,12 @@ bool JournalWriter::next_segment(std::uint64_t t_ns) noexcept {
   if (!usable_ || generation_ != JournalRuntime::generation()) return false;
   const QuietSection quiet;
   leave_segment();
-  char path[4096];
   int fd = -1;
   std::size_t bytes = 0;
   // Numbers that an earlier process with the same ids used are skipped.
   for (int attempt = 0; fd < 0 && attempt < 1000; ++attempt) {
-    std::snprintf(path, sizeof path, "%s/%u-%u-%u.hpj", place->folder, pid_, tid_, segment_++);
-    fd = open_segment(*place, path, &bytes);
+    std::snprintf(path_, sizeof path_, "%s/%u-%u-%u.hpj", place->folder, pid_, tid_, segment_++);
+    fd = open_segment(*place, path_, pooled_, &bytes);
     if (fd < 0 && errno != EEXIST) {
       --segment_;
       break;
@@ -183,7 +213,7 @@ bool JournalWriter::next_segment(std::uint64_t t_ns) noexcept {
     // MAP_POPULATE would map the pages for reading only, and every page's first record would pay a
     // fault. Where the kernel is older than this advice, it does.
     if (map != MAP_FAILED) madvise(map, bytes, MADV_POPULATE_WRITE);
-    if (map == MAP_FAILED) unlink(path);
+    if (map == MAP_FAILED) unlink(path_);
   }
   if (map == MAP_FAILED) {
     retry_ns_ = t_ns + retry_after_ns;

@@ -73,6 +73,9 @@ class JournalWriter {
   // Records lost by all threads of this process, those that never got a writer included.
   static std::uint64_t dropped_in_process() noexcept;
 
+  // Makes the writer that LastWords lends. For where it may be made: not in a signal handler.
+  static void prepare_last_words() noexcept;
+
   // Writes to `dir` instead of HITPROOF_DIR from now on (null or empty: nowhere); every thread's
   // writer moves over at its next use. For programs that record themselves, and for tests.
   static void use_directory(const char* dir) noexcept;
@@ -82,6 +85,7 @@ class JournalWriter {
 
  private:
   friend struct JournalRuntime;
+  friend class LastWords;
   JournalWriter() noexcept = default;
   ~JournalWriter() = default;
   static JournalWriter* make_or_restart() noexcept;
@@ -127,6 +131,23 @@ class JournalWriter {
   JournalWriter* next_ = nullptr;      // in the list of all
   JournalWriter* next_idle_ = nullptr; // in that of those without a thread
   bool usable_ = false;                // there is a directory to write to
+  // Paths of a segment that is begun, which may happen on the small stack of a signal handler.
+  char path_[4096], pooled_[4096];
+};
+
+// While it lives, a thread that has no writer of its own, or is in the middle of a record, has one
+// that was made before: a signal handler that ends the program must neither allocate nor wait. One
+// thread at a time; others go without.
+class LastWords {
+ public:
+  LastWords() noexcept;
+  ~LastWords();
+  LastWords(const LastWords&) = delete;
+  LastWords& operator=(const LastWords&) = delete;
+
+ private:
+  JournalWriter* own_ = nullptr;
+  bool lent_ = false;
 };
 
 // Appends to the calling thread's journal; false where there is none or the record was lost.

@@ -12,8 +12,8 @@ const Sentence sentences[] = {
      "Process {process}: CUPTI counted {expected} bytes, the ledger has {actual}: a path is not "
      "hooked, or a copy was recorded that was not made."},
     {"still_copying",
-     "Process {process} ended while other threads copied: CUPTI counted {expected} bytes before, "
-     "the ledger has {actual}."},
+     "Process {process} copied on when CUPTI was asked for the last time: CUPTI counted {expected} "
+     "bytes until then, the ledger has {actual}."},
     {"session_refused",
      "Process {process}: CUPTI did not answer to the end, so nothing was counted beside the "
      "ledger."},

@@ -186,7 +186,7 @@ void judge(Context& context, const Rule& rule, RuleReport& report) {
       number("processes", "SELECT COUNT(DISTINCT process) FROM process"),
       {"archive_problems", problems, {"hitproof verify " + context.dir(), "", ""}},
       number("hooks", "SELECT COUNT(DISTINCT name) FROM coverage WHERE installed = 1"),
-      number("calls", "SELECT SUM(calls) FROM " HITPROOF_NEWEST_COUNTERS),
+      number("calls", "SELECT SUM(calls) FROM " HITPROOF_NEWEST_COUNTERS " WHERE name = 'hooks'"),
       number("dropped", "SELECT COALESCE((SELECT SUM(dropped) FROM " HITPROOF_NEWEST_COUNTERS
                         "), 0) + COALESCE((SELECT CAST(value AS INTEGER) FROM recording WHERE "
                         "key = 'dropped'), 0)"),

@@ -37,22 +37,29 @@ every_record AS ( -- sequence numbers count from 1 in each thread, over all tabl
 numbered AS (
   SELECT process, thread, COUNT(*) AS n, COUNT(DISTINCT seq) AS different, MAX(seq) AS last
   FROM every_record GROUP BY process, thread),
-counter AS ( -- counters grow; the newest row of each counts
-  SELECT process, name, MAX(installed) AS installed, MAX(calls) AS calls, MAX(bytes) AS bytes,
-         MAX(dropped) AS dropped, MAX(t_ns) AS t_ns
-  FROM coverage GROUP BY process, name),
 covered AS (SELECT DISTINCT process FROM coverage),
 life AS ( -- an exec begins another in the same process, as does a process that is given an old id
   SELECT process, t_ns AS began, LEAD(t_ns) OVER (PARTITION BY process ORDER BY t_ns) AS next_began
   FROM meta WHERE name = 'probe.version'),
-uncovered AS (
+of_life AS ( -- counters grow; in a life the newest row of each counts
+  SELECT c.process, c.name, MAX(c.installed) AS installed, MAX(c.calls) AS calls, MAX(c.dropped) AS dropped,
+         MAX(c.t_ns) AS t_ns
+  FROM coverage c LEFT JOIN life l ON l.process = c.process AND c.t_ns >= l.began
+                                  AND (l.next_began IS NULL OR c.t_ns < l.next_began)
+  GROUP BY c.process, l.began, c.name),
+counter AS (
+  SELECT process, name, MAX(installed) AS installed, SUM(calls) AS calls, SUM(dropped) AS dropped, MAX(t_ns) AS t_ns
+  FROM of_life GROUP BY process, name),
+uncovered AS ( -- an exec that failed takes back the sum (hooks) that was written before it
   SELECT p.process, p.role, p.t_ns FROM process p LEFT JOIN covered c ON c.process = p.process
   WHERE c.process IS NULL
   UNION ALL
   SELECT l.process, '', MIN(l.began) FROM life l JOIN covered d ON d.process = l.process
   LEFT JOIN coverage c ON c.process = l.process AND c.t_ns >= l.began
                       AND (l.next_began IS NULL OR c.t_ns < l.next_began)
-  GROUP BY l.process, l.began HAVING COUNT(c.process) = 0)
+  GROUP BY l.process, l.began
+  HAVING COALESCE(MAX(CASE WHEN c.name = 'hooks' THEN c.t_ns END), -1)
+         < COALESCE(MAX(CASE WHEN c.name = 'exec:failed' THEN c.t_ns END), 0))
 SELECT 'records_missing' AS violation, 'inconclusive' AS effect, NULL AS at_ns, NULL AS rank, NULL AS transfer,
        NULL AS request, NULL AS entry, process AS process, NULL AS op, CAST(last AS VARCHAR(40)) AS expected,
        CAST(different AS VARCHAR(40)) AS actual

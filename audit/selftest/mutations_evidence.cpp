@@ -47,6 +47,16 @@ std::vector<Mutation> mutations_of_evidence() {
        "INSERT INTO meta (process, thread, seq, t_ns, name, value) SELECT process, process + "
        "50000000, 1, MAX(t_ns) + 1, 'probe.version', 'selftest' FROM coverage WHERE process "
        "= " RANK_PROCESS " GROUP BY process"},
+      {"evidence_killed_after_an_exec_failed", "evidence", "coverage_missing", inconclusive,
+       "the last counters of a rank are those before an exec that failed",
+       "INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, installed, dropped) "
+       "SELECT process, process + 50000000, 1, MAX(t_ns) + 1, 'exec:failed', 0, 0, 0, 0 FROM "
+       "coverage WHERE process = " RANK_PROCESS " GROUP BY process"},
+      {"evidence_harmless_exec_failed", "evidence", "", silence,
+       "an exec of a rank failed before its last counters",
+       "INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, installed, dropped) "
+       "SELECT process, process + 50000000, 1, MAX(t_ns), 'exec:failed', 0, 0, 0, 0 FROM "
+       "coverage WHERE process = " RANK_PROCESS " AND name = 'hooks' GROUP BY process"},
       {"evidence_blind_path", "evidence", "blind_path_used", inconclusive,
        "a path was used that cannot be observed",
        "UPDATE coverage SET calls = 2, installed = 1 WHERE name LIKE 'path:%'"},

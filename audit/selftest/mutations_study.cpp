@@ -279,10 +279,13 @@ std::vector<Mutation> mutations_of_studies() {
        CUPTI_COUNTERS("-2048") "; " REPLACED
                                "; INSERT INTO coverage (process, thread, seq, t_ns, name, calls, "
                                "bytes, installed, dropped) SELECT process, process + 60000000, "
-                               "CASE name WHEN 'cupti:session' THEN 3 ELSE 4 END, MAX(t_ns) + 2, "
-                               "name, 1, CASE name WHEN 'cupti:h2d' THEN 2048 ELSE 0 END, 1, 0 "
-                               "FROM coverage WHERE name IN ('cupti:session', 'cupti:h2d') GROUP "
-                               "BY process, name",
+                               "CASE name WHEN 'cupti:session' THEN 3 WHEN 'hooks' THEN 4 ELSE 5 "
+                               "END, (SELECT MAX(t_ns) + 2 FROM coverage), name, 1, CASE name WHEN "
+                               "'cupti:h2d' THEN 2048 "
+                               "ELSE 0 END, 1, 0 FROM coverage c WHERE name IN ('cupti:session', "
+                               "'cupti:h2d', 'hooks') AND EXISTS (SELECT 1 FROM coverage s WHERE "
+                               "s.process = c.process AND s.name = 'cupti:session') GROUP BY "
+                               "process, name",
        {.needs = &not_cross_checked, .may_change = counters_shown()}},
       {"crosscheck_a_copy_the_ledger_lacks",
        "crosscheck",

@@ -296,18 +296,24 @@ TEST(Missing, CountersOfReplacedProgramsAreAdded) {
   const Report before = audit_or_throw(dir.path());
   change(
       dir.path(),
+      "UPDATE coverage SET dropped = 3 WHERE name = 'hooks'; "
       "INSERT INTO meta (process, thread, seq, t_ns, name, value) SELECT process, process + "
       "50000000, 1, MAX(t_ns) + 1, 'probe.version', 'other' FROM coverage GROUP BY process; "
       "INSERT INTO coverage (process, thread, seq, t_ns, name, calls, bytes, installed, dropped) "
-      "SELECT process, process + 50000000, 2, MAX(t_ns) + 1, MIN(name), 1, 0, 1, 2 FROM "
+      "SELECT process, process + 50000000, 2, MAX(t_ns) + 1, 'hooks', 1, 0, 1, 2 FROM "
       "coverage GROUP BY process");
   const Report after = audit_or_throw(dir.path());
   const auto processes = before.rule("evidence")->figure("processes");
   ASSERT_GT(processes, 0);
   EXPECT_EQ(after.rule("evidence")->figure("calls"),
             before.rule("evidence")->figure("calls") + processes);
-  EXPECT_EQ(after.rule("evidence")->figure("dropped"), 2 * processes);
-  EXPECT_TRUE(has_finding(after, "evidence", "records_dropped"));
+  EXPECT_EQ(after.rule("evidence")->figure("dropped"), 5 * processes);
+  const auto findings = after.rule("evidence")->findings;
+  const auto dropped = std::find_if(findings.begin(), findings.end(), [](const Finding& f) {
+    return f.violation == "records_dropped";
+  });
+  ASSERT_NE(dropped, findings.end());
+  EXPECT_EQ(dropped->first.actual, "5");
   EXPECT_FALSE(has_finding(after, "evidence", "coverage_missing"));
 }
 

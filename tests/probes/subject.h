@@ -71,6 +71,6 @@ struct Scenario {
   int (*run)(int argc, char** argv);
 };
 extern const Scenario copy_scenarios[], lookup_scenarios[], graph_scenarios[], order_scenarios[],
-    page_scenarios[], process_scenarios[];
+    page_scenarios[], process_scenarios[], end_scenarios[];
 
 } // namespace subject

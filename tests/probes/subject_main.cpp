@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   using namespace subject;
   if (argc < 2) return 91;
   for (const Scenario* list : {copy_scenarios, lookup_scenarios, graph_scenarios, order_scenarios,
-                               page_scenarios, process_scenarios}) {
+                               page_scenarios, process_scenarios, end_scenarios}) {
     for (; list->name != nullptr; ++list) {
       if (std::strcmp(list->name, argv[1]) == 0) return list->run(argc, argv);
     }

@@ -87,6 +87,10 @@ void World::announce_processes() {
     p.rank = r;
     p.mode = 1 | (spec.content_probes ? 2 | 4 | 8 | 32 : 0) | (spec.delays ? 16 : 0);
     rows.add(p, pid, pid, tick());
+    meta began;
+    set_text(began.name, "probe.version");
+    set_text(began.value, "selftest");
+    rows.add(began, pid, pid, tick());
     hook h;
     h.id = copy_hook;
     h.level = 1;
@@ -170,7 +174,7 @@ void World::announce_end() {
     pids.push_back(rank(r));
   if (!control()) pids.push_back(server());
   for (const std::uint32_t pid : pids) {
-    for (const char* name : {"cuMemcpyBatchAsync", "path:pinned_kernel"}) {
+    for (const char* name : {"cuMemcpyBatchAsync", "path:pinned_kernel", "hooks"}) {
       coverage c;
       set_text(c.name, name);
       c.installed = 1;
