@@ -140,6 +140,8 @@ typedef struct {
   uint16_t rank, entry;
 } hitproof_pooled_key_t;
 
+/* Numbers of requests, steps, lookups and transfers are unique in a recording: over all of its
+ * processes, and over programs that replace one another in a process. */
 HITPROOF_WEAK uint32_t hitproof_mode(void);
 HITPROOF_WEAK void hitproof_process(const char* role, int rank);
 HITPROOF_WEAK void hitproof_meta(const char* name, const char* value);

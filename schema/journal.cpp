@@ -61,6 +61,11 @@ int take_from_pool(const JournalPlace& place, const char* path, char (&pooled)[4
 
 int open_segment(const JournalPlace& place, const char* path, char (&pooled)[4096],
                  std::size_t* bytes) noexcept {
+  // A process that replaces itself again and again would use up what others are to find there.
+  if (access(path, F_OK) == 0) {
+    errno = EEXIST;
+    return -1;
+  }
   int fd = take_from_pool(place, path, pooled);
   if (fd >= 0) {
     *bytes = journal_segment_bytes;
