@@ -54,6 +54,15 @@ inline void says_fact(const char* name, std::uint64_t value) {
 inline CUdeviceptr dev(void* p) { return reinterpret_cast<CUdeviceptr>(p); }
 inline void* ptr(CUdeviceptr p) { return reinterpret_cast<void*>(p); }
 
+// Not part of its caller, where a vfork() may stand.
+[[gnu::noinline]] inline void small_copy() {
+  void* p = nullptr;
+  char byte = 42;
+  SUBJECT_OK(cudaMalloc(&p, 4096));
+  SUBJECT_OK(cudaMemcpy(p, &byte, 1, cudaMemcpyHostToDevice));
+  SUBJECT_OK(cudaFree(p));
+}
+
 // Memory of both kinds on an initialised device.
 struct Memory {
   static constexpr std::size_t bytes = 1 << 20;

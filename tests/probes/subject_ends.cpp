@@ -16,14 +16,6 @@
 namespace subject {
 namespace {
 
-void small_copy() {
-  void* p = nullptr;
-  char byte = 42;
-  SUBJECT_OK(cudaMalloc(&p, 4096));
-  SUBJECT_OK(cudaMemcpy(p, &byte, 1, cudaMemcpyHostToDevice));
-  SUBJECT_OK(cudaFree(p));
-}
-
 // The handler comes in on a thread that has recorded nothing and is at work in malloc().
 int ended_in_malloc(int, char**) {
   small_copy();

@@ -22,14 +22,6 @@ namespace {
 
 bool wants(const char* name) { return std::getenv(name) != nullptr; }
 
-void small_copy() {
-  void* p = nullptr;
-  char byte = 42;
-  SUBJECT_OK(cudaMalloc(&p, 4096));
-  SUBJECT_OK(cudaMemcpy(p, &byte, 1, cudaMemcpyHostToDevice));
-  SUBJECT_OK(cudaFree(p));
-}
-
 // CUDA before main, and after it.
 __attribute__((constructor)) void early() {
   if (wants("SUBJECT_EARLY")) small_copy();
