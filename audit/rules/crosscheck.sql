@@ -15,7 +15,7 @@ counter AS (
   SELECT process, name, MIN(installed) AS installed, SUM(bytes) AS bytes, SUM(dropped) AS dropped,
          MAX(t_ns) AS t_ns, COUNT(*) AS lives
   FROM of_life GROUP BY process, name),
-unsettled AS ( -- other threads were at work when CUPTI was asked for the last time
+unsettled AS ( -- threads were at work when CUPTI was asked for the last time
   SELECT DISTINCT u.process
   FROM of_life u JOIN of_life f ON f.process = u.process AND COALESCE(f.began, 0) = COALESCE(u.began, 0)
   WHERE u.name = 'cupti:unsettled' AND f.name = 'cupti:flush' AND u.t_ns >= f.t_ns),

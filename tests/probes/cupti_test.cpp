@@ -99,10 +99,8 @@ TEST(Cupti, SilenceIsAnAnswerWhereNothingMoved) {
 
 std::vector<std::pair<std::string, std::uint64_t>> said_at_ends(const Recorded& r) {
   std::vector<std::pair<std::string, std::uint64_t>> said;
-  for (const auto& c : r.all<schema::rec::coverage>()) {
-    const std::string name(schema::get_text(c.name));
-    if (name == "cupti:flush" || name == "cupti:unsettled") said.emplace_back(name, c.calls);
-  }
+  for (const auto& c : counters(r, {"cupti:flush", "cupti:unsettled"}))
+    said.emplace_back(schema::get_text(c.name), c.calls);
   return said;
 }
 

@@ -103,20 +103,12 @@ TEST(Process, ChildrenWriteJournalsOfTheirOwn) {
   EXPECT_EQ(r.coverage("cudaMemcpy").calls, 2u);
 }
 
-std::vector<schema::rec::coverage> counters(const Recorded& r, const char* name) {
-  std::vector<schema::rec::coverage> rows;
-  for (const auto& c : r.all<schema::rec::coverage>(r.pid)) {
-    if (schema::get_text(c.name) == name) rows.push_back(c);
-  }
-  return rows;
-}
-
 TEST(Process, ExecKeepsBothLivesOfThePid) {
   const Recorded r = run({"replaced"});
   EXPECT_EQ(r.all<schema::rec::process>().size(), 2u);
   EXPECT_EQ(r.all<schema::rec::copy>().size(), 1u + 8u);
-  EXPECT_EQ(counters(r, "hooks").size(), 2u) << "both say what they could not see";
-  const auto copies = counters(r, "cudaMemcpy");
+  EXPECT_EQ(counters(r, {"hooks"}, r.pid).size(), 2u) << "both say what they could not see";
+  const auto copies = counters(r, {"cudaMemcpy"}, r.pid);
   ASSERT_EQ(copies.size(), 2u);
   EXPECT_EQ(copies[0].calls, 1u);
 }
@@ -125,8 +117,9 @@ TEST(Process, ExecKeepsBothLivesOfThePid) {
 TEST(Process, ChildrenThatAreReplacedLeaveTheParentsCounters) {
   const Recorded r = run({"replaced_in_children"});
   EXPECT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_EQ(counters(r, "hooks").size(), 2u) << "before the exec that failed, and at the end";
-  EXPECT_EQ(counters(r, "cudaMemcpy").back().calls, 1u);
+  EXPECT_EQ(counters(r, {"hooks"}, r.pid).size(), 2u)
+      << "before the exec that failed, and at the end";
+  EXPECT_EQ(counters(r, {"cudaMemcpy"}, r.pid).back().calls, 1u);
 }
 
 TEST(Process, WhatWasWrittenBeforeTheEndIsThere) {
@@ -134,7 +127,8 @@ TEST(Process, WhatWasWrittenBeforeTheEndIsThere) {
     const Recorded r = run({scenario});
     EXPECT_EQ(r.all<schema::rec::copy>().size(), 1u) << scenario;
     // Who ends by _exit has still said what it could not see; who is killed has not.
-    EXPECT_EQ(counters(r, "hooks").size(), scenario == std::string("gone") ? 1u : 0u) << scenario;
+    EXPECT_EQ(counters(r, {"hooks"}, r.pid).size(), scenario == std::string("gone") ? 1u : 0u)
+        << scenario;
   }
 }
 

@@ -135,6 +135,15 @@ schema::rec::coverage Recorded::coverage(const std::string& name) const {
   return last;
 }
 
+std::vector<schema::rec::coverage>
+counters(const Recorded& r, std::initializer_list<std::string_view> names, std::uint32_t of_pid) {
+  std::vector<schema::rec::coverage> rows;
+  for (const auto& c : r.all<schema::rec::coverage>(of_pid)) {
+    if (std::count(names.begin(), names.end(), schema::get_text(c.name)) != 0) rows.push_back(c);
+  }
+  return rows;
+}
+
 std::vector<std::string> copies_of(const Recorded& r) {
   const auto names = r.hooks();
   const auto pointer = [](std::uint64_t p) { return reinterpret_cast<void*>(p); };

@@ -54,6 +54,11 @@ struct Recorded {
   schema::rec::coverage coverage(const std::string& name) const;
 };
 
+// Coverage records of these names, in order; of one process, or of all (0).
+std::vector<schema::rec::coverage> counters(const Recorded& r,
+                                            std::initializer_list<std::string_view> names,
+                                            std::uint32_t of_pid = 0);
+
 using Environment = std::map<std::string, std::string>;
 
 struct Options {

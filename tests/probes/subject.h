@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
+#include <unistd.h>
 
 namespace subject {
 
@@ -61,6 +63,15 @@ inline void* ptr(CUdeviceptr p) { return reinterpret_cast<void*>(p); }
   SUBJECT_OK(cudaMalloc(&p, 4096));
   SUBJECT_OK(cudaMemcpy(p, &byte, 1, cudaMemcpyHostToDevice));
   SUBJECT_OK(cudaFree(p));
+}
+
+// Until that thread of this process sleeps: behind its last step, in a call that waits.
+inline void await_sleep(long thread) {
+  const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
+  for (char state = 0; state != 'S'; usleep(1000)) {
+    std::string id, name;
+    std::ifstream(path) >> id >> name >> state;
+  }
 }
 
 // Memory of both kinds on an initialised device.

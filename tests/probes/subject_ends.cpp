@@ -5,10 +5,10 @@
 #include <atomic>
 #include <csetjmp>
 #include <csignal>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -108,8 +108,13 @@ int left_at_the_end(int, char**) {
   std::signal(SIGALRM, [](int) { siglongjmp(before_the_call, 1); });
   if (sigsetjmp(before_the_call, 1) == 0) {
     SUBJECT_OK(cudaLaunchHostFunc(
-        m.stream, [](void*) { sleep(3600); }, nullptr));
-    ualarm(50000, 0);
+        m.stream,
+        [](void*) {
+          await_sleep(getpid()); // the first thread's number too
+          syscall(SYS_tgkill, getpid(), getpid(), SIGALRM);
+          sleep(3600);
+        },
+        nullptr));
     cudaStreamSynchronize(m.stream);
   }
   std::exit(7);

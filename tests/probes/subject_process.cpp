@@ -8,9 +8,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
 #include <pthread.h>
-#include <string>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
@@ -109,17 +107,9 @@ int replaced_at_work(int, char** argv) {
     at_work = syscall(SYS_gettid);
     cudaStreamSynchronize(m.stream);
   });
-  const auto asleep = [&] {
-    const std::string path = "/proc/self/task/" + std::to_string(at_work) + "/stat";
-    std::ifstream in(path);
-    std::string id, name;
-    char state = 0;
-    return at_work != 0 && in >> id >> name >> state && state == 'S';
-  };
-  for (int tries = 0; !asleep(); ++tries) {
-    if (tries == 20000) return 92;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  while (at_work == 0)
+    std::this_thread::yield();
+  await_sleep(at_work);
   execl("/proc/self/exe", argv[0], "idle", static_cast<char*>(nullptr));
   return 93;
 }

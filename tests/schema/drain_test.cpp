@@ -177,6 +177,22 @@ TEST_F(DrainTest, ThreadNumbersAreGivenOutInTheOrderInWhichThreadsBegan) {
   expect_sequence(recording, self + 2 * thread_number_step, 8);
 }
 
+// A name that an earlier life used costs no segment of the pool.
+TEST_F(DrainTest, LivesOfOneProcessTakeASegmentEachFromThePool) {
+  Recording recording = make();
+  Drain drain(dir_.path(), recording, 8);
+  for (int life = 0; life < 4; ++life) {
+    JournalWriter::use_directory(dir_.path().c_str());
+    write_numbers(1);
+  }
+  ControlPage page{};
+  std::FILE* file = std::fopen((dir_ / "journal/control").c_str(), "r");
+  ASSERT_NE(file, nullptr);
+  EXPECT_EQ(std::fread(&page, sizeof page, 1, file), 1u);
+  std::fclose(file);
+  EXPECT_EQ(page.pool_head, 4u);
+}
+
 TEST_F(DrainTest, DeletesASegmentOnlyWhenItIsDone) {
   Recording recording = make();
   Drain drain(dir_.path(), recording, 0);
